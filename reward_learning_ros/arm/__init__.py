@@ -1,0 +1,1 @@
+"""The FR3 arm: kinematics, limits, timing, simulation; no ROS."""

@@ -1,0 +1,5 @@
+"""The `reward_learning` command."""
+
+
+def main() -> int:
+    return 0

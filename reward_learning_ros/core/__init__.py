@@ -1,0 +1,1 @@
+"""Bayesian reward learning, tasks and planning: no ROS, no physics engine."""

@@ -1,0 +1,1 @@
+"""From torque and pose samples to corrections; no ROS."""

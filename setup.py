@@ -1,0 +1,60 @@
+"""The ament_python build of reward_learning_ros, for colcon and for pip."""
+
+from glob import glob
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+PACKAGE = 'reward_learning_ros'
+SHARE = f'share/{PACKAGE}'
+
+EXTRAS = {
+    # Simulated arm and physics tasks.
+    'sim': ['mujoco>=3.2'],
+    # Figures, statistics, tables, other machines.
+    'study': ['matplotlib>=3.6', 'pandas>=1.5', 'pyarrow>=10', 'dask>=2023.1', 'distributed>=2023.1'],
+    # Posterior files and diagnostics beyond R-hat and ESS.
+    'test': ['pytest>=7', 'pytest-xdist>=3', 'pytest-timeout>=2'],
+    # Build with colcon, lint, types.
+    'develop': ['colcon-common-extensions', 'mypy', 'ruff', 'types-PyYAML'],
+}
+
+setup(
+    name=PACKAGE,
+    version='0.1.0',
+    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
+    package_data={PACKAGE: ['py.typed']},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
+        (SHARE, ['package.xml']),
+        (f'{SHARE}/launch', sorted(glob('launch/*.launch.py'))),
+        (f'{SHARE}/config', sorted(glob('config/*.yaml'))),
+        (f'{SHARE}/config/tasks', sorted(glob('config/tasks/*.yaml'))),
+    ],
+    python_requires='>=3.10',
+    install_requires=[
+        'setuptools',
+        'numpy>=1.21',
+        'scipy>=1.8',
+        'numba>=0.57',
+        'arviz>=0.15,<1',
+        'h5netcdf>=1.0',
+        'PyYAML>=5.4',
+        'rich>=11',
+        'rosbags>=0.10',
+    ],
+    extras_require=EXTRAS,
+    zip_safe=True,
+    author='The reward_learning_ros authors',
+    maintainer='The reward_learning_ros authors',
+    maintainer_email='maintainers@users.noreply.a-seed-47f1ca0f.example',
+    description='Learn what a person wants from physical corrections of a Franka arm.',
+    long_description=Path('README.md').read_text(encoding='utf-8'),
+    long_description_content_type='text/markdown',
+    license='Apache-2.0',
+    entry_points={
+        'console_scripts': [
+            'reward_learning = reward_learning_ros.cli.main:main',
+        ],
+    },
+)
