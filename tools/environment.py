@@ -140,30 +140,20 @@ def prepare_sourced(version):
 
 def create(venv, interpreter, version, pins, requirements, venv_options):
     """Make the venv unless it already holds just this."""
-    described = [version, interpreter, *pins, *requirements, *venv_options, *EXTRAS]
-    described += [(ROOT / name).read_text() for name in ('setup.py', 'tools/environment.py')]
-    stamp_text = hashlib.sha256('\n'.join(described).encode()).hexdigest()
+    base = digest(version, interpreter, *pins, *requirements, *venv_options, *EXTRAS)
+    # A new entry point or extra needs a new installation, but not a new venv.
+    whole = base + ' ' + digest((ROOT / 'setup.py').read_text())
     stamp = venv / 'reward_learning_ros.stamp'
-    if stamp.is_file() and stamp.read_text() == stamp_text:
+    found = stamp.read_text() if stamp.is_file() else ''
+    if found == whole:
         return
-    say('making {} with Python {} (once; a minute or two)'.format(venv.name, version))
-    if venv.exists():
-        shutil.rmtree(str(venv))
     environment = dict(os.environ)
     environment.pop(BOOTSTRAP_MARK, None)
-    made = subprocess.run(
-        [interpreter, '-m', 'venv', *venv_options, str(venv)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment,
-    )
-    if made.returncode:
-        shutil.rmtree(str(venv), ignore_errors=True)
-        raise EnvironmentProblem(
-            'Python {} cannot make a virtual environment. On Debian or Ubuntu: '
-            '`sudo apt install python{}-venv`\n{}'.format(version, version, made.stdout.strip())
-        )
+    if not found.startswith(base):
+        say('making {} with Python {} (once; a minute or two)'.format(venv.name, version))
+        make_venv(venv, interpreter, version, venv_options, environment)
+    else:
+        say('updating {}'.format(venv.name))
     constraints = venv / 'constraints.txt'
     constraints.write_text('\n'.join(pins) + '\n')
     package = '{}[{}]'.format(ROOT, ','.join(EXTRAS))
@@ -186,7 +176,30 @@ def create(venv, interpreter, version, pins, requirements, venv_options):
                 'pip could not install the packages; the next run starts over. Its last words '
                 '(all of them: {}):\n{}'.format(log, last)
             )
-    stamp.write_text(stamp_text)
+    stamp.write_text(whole)
+
+
+def make_venv(venv, interpreter, version, venv_options, environment):
+    """Make an empty venv in place of whatever is there."""
+    shutil.rmtree(str(venv), ignore_errors=True)
+    made = subprocess.run(
+        [interpreter, '-m', 'venv', *venv_options, str(venv)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+    )
+    if made.returncode:
+        shutil.rmtree(str(venv), ignore_errors=True)
+        raise EnvironmentProblem(
+            'Python {} cannot make a virtual environment. On Debian or Ubuntu: '
+            '`sudo apt install python{}-venv`\n{}'.format(version, version, made.stdout.strip())
+        )
+
+
+def digest(*texts):
+    """Return a fingerprint of texts."""
+    return hashlib.sha256('\n'.join(texts).encode()).hexdigest()
 
 
 def find_python(version):

@@ -1,0 +1,33 @@
+"""The errors that this package raises on purpose, all under one base class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class RewardLearningError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class InvalidInputError(RewardLearningError, ValueError):
+    """A value cannot be used; the message says which, why, and what is allowed."""
+
+
+class UnknownNameError(InvalidInputError):
+    """A name is not one of those that exist; the message lists them."""
+
+    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+        self.kind = kind
+        self.name = name
+        self.known = tuple(sorted(known))
+        super().__init__(f'unknown {kind} {name!r}; known: {", ".join(self.known) or "none"}')
+
+
+class MissingExtraError(RewardLearningError, ImportError):
+    """An optional part is not installed; the message says which and how to get it."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f'{purpose} needs the Python package {package!r}, which is not installed: '
+            f"`pip install 'reward_learning_ros[{extra}]'`"
+        )
