@@ -1,0 +1,49 @@
+"""One frozen dataclass per node or command, from which everything else is derived.
+
+The dataclass is the only place of defaults, ranges and descriptions. From it follow the
+validation, the configuration file, the command-line options and (in `nodes.parameters`) the ROS
+parameters:
+
+    @dataclass(frozen=True, kw_only=True)
+    class PlaybackParameters(Parameters):
+        speed_scale: float = parameter(
+            1.0, description='Share of the planned speed', minimum=0.01, maximum=1.0
+        )
+        tool_frame: str = parameter(
+            'fr3_hand_tcp', description='Frame of the tool', read_only=True
+        )
+
+    PlaybackParameters(speed_scale=2)
+    # ParameterError: PlaybackParameters.speed_scale = 2.0: must be a number, 0.01 to 1.0
+"""
+
+from reward_learning_ros.parameters.arguments import add_arguments, from_arguments
+from reward_learning_ros.parameters.files import (
+    from_file,
+    from_mapping,
+    mapping_from_file,
+    to_mapping,
+)
+from reward_learning_ros.parameters.specification import (
+    ParameterError,
+    Parameters,
+    Specification,
+    parameter,
+    specifications,
+    validate,
+)
+
+__all__ = [
+    'ParameterError',
+    'Parameters',
+    'Specification',
+    'add_arguments',
+    'from_arguments',
+    'from_file',
+    'from_mapping',
+    'mapping_from_file',
+    'parameter',
+    'specifications',
+    'to_mapping',
+    'validate',
+]
