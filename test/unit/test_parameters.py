@@ -256,8 +256,30 @@ def test_the_command_line_overrules_the_file_and_the_file_the_defaults(tmp_path)
 
 def test_every_kind_of_parameter_is_an_option():
     config = parse(
-        '--no-enabled --count 4 --speed 1.25 --method ignore --gains 0.5 1 2 --names a b '
-        '--indices 1 -2 --limit 3 --weights 1 2'.split()
+        [
+            '--no-enabled',
+            '--count',
+            '4',
+            '--speed',
+            '1.25',
+            '--method',
+            'ignore',
+            '--gains',
+            '0.5',
+            '1',
+            '2',
+            '--names',
+            'a',
+            'b',
+            '--indices',
+            '1',
+            '-2',
+            '--limit',
+            '3',
+            '--weights',
+            '1',
+            '2',
+        ]
     )
     assert config == Example(
         enabled=False,
@@ -274,7 +296,7 @@ def test_every_kind_of_parameter_is_an_option():
 
 
 def test_a_wrong_option_is_refused_with_what_is_allowed():
-    with pytest.raises(argparse.ArgumentError, match='count.*whole number, 1 to 10'):
+    with pytest.raises(argparse.ArgumentError, match=r'count.*whole number, 1 to 10'):
         parse(['--count', 'many'])
     with pytest.raises(ParameterError, match='count = 11'):
         parse(['--count', '11'])
@@ -298,7 +320,7 @@ def test_mistakes_in_the_dataclass_itself_are_found():
 
     @dataclass(frozen=True, kw_only=True)
     class BadType(Parameters):
-        table: dict = parameter(None, description='no')
+        table: dict = parameter(None, description='no')  # noqa: RUF009
 
     @dataclass(frozen=True, kw_only=True)
     class FixedLength(Parameters):

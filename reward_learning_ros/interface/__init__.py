@@ -1,0 +1,75 @@
+"""What the nodes say to each other, as plain records: no ROS.
+
+Each record validates itself and keeps its arrays read-only. Next to a record stands the function
+that reads it from a message. That function asks only for the message's fields, so it takes the
+messages of rclpy and those that rosbags reads from a recording: what a node does live and what is
+done offline is the same. The other direction, record to message, needs ROS: `nodes.conversions`.
+"""
+
+from reward_learning_ros.interface.correction import Correction, correction_from_message
+from reward_learning_ros.interface.diagnostics import (
+    Diagnostic,
+    DiagnosticReport,
+    Level,
+    diagnostic_from_message,
+    diagnostic_report_from_message,
+)
+from reward_learning_ros.interface.motion import JointTrajectory, joint_trajectory_from_message
+from reward_learning_ros.interface.plan import Plan, plan_from_message
+from reward_learning_ros.interface.playback import (
+    Deformation,
+    PlaybackState,
+    PlaybackStatus,
+    deformation_from_message,
+    playback_status_from_message,
+)
+from reward_learning_ros.interface.records import MessageError, Record, RecordError
+from reward_learning_ros.interface.robot_state import (
+    JointReading,
+    PoseReading,
+    WrenchReading,
+    joint_reading_from_message,
+    pose_reading_from_message,
+    wrench_reading_from_message,
+)
+from reward_learning_ros.interface.scene import SceneObject, Shape
+from reward_learning_ros.interface.theta import (
+    ThetaSamples,
+    ThetaSummary,
+    theta_samples_from_message,
+    theta_summary_from_message,
+)
+
+__all__ = [
+    'Correction',
+    'Deformation',
+    'Diagnostic',
+    'DiagnosticReport',
+    'JointReading',
+    'JointTrajectory',
+    'Level',
+    'MessageError',
+    'Plan',
+    'PlaybackState',
+    'PlaybackStatus',
+    'PoseReading',
+    'Record',
+    'RecordError',
+    'SceneObject',
+    'Shape',
+    'ThetaSamples',
+    'ThetaSummary',
+    'WrenchReading',
+    'correction_from_message',
+    'deformation_from_message',
+    'diagnostic_from_message',
+    'diagnostic_report_from_message',
+    'joint_reading_from_message',
+    'joint_trajectory_from_message',
+    'plan_from_message',
+    'playback_status_from_message',
+    'pose_reading_from_message',
+    'theta_samples_from_message',
+    'theta_summary_from_message',
+    'wrench_reading_from_message',
+]

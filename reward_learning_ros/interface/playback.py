@@ -1,0 +1,145 @@
+"""The state of the playback, and the live shift of the plan while a person pushes."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reward_learning_ros.interface.diagnostics import (
+    STATUS_TYPE,
+    Diagnostic,
+    Level,
+    diagnostic_from_message,
+)
+from reward_learning_ros.interface.records import (
+    FloatArray,
+    MessageError,
+    Record,
+    check_frame,
+    reading,
+    stamp_ns_of,
+)
+
+DEFORMATION_TYPE = 'geometry_msgs/Vector3Stamped'
+_STATUS_NAME = 'playback'
+
+
+class PlaybackState(enum.Enum):
+    """What the playback does."""
+
+    IDLE = 'idle'
+    HOMING = 'homing'
+    PLAYING = 'playing'
+    PAUSED = 'paused'
+    STOPPED = 'stopped'
+    FINISHED = 'finished'
+    FAULT = 'fault'
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlaybackStatus(Record):
+    """What the playback does, with which plan, and how far it is."""
+
+    state: PlaybackState
+    plan_stamp_ns: int = 0
+    """Stamp of the plan that is played; 0 while there is none."""
+    plan_time_sec: float = 0.0
+    """Time in the plan: it stands still while the playback is paused."""
+    progress: float = 0.0
+    """Share of the plan's duration, 0 to 1."""
+    fault: str = ''
+    """What is wrong; empty unless the state is FAULT."""
+
+    def __post_init__(self) -> None:
+        try:
+            self._set('state', PlaybackState(self.state))
+        except ValueError:
+            states = ', '.join(state.value for state in PlaybackState)
+            raise self.refusal('state', self.state, f'must be one of {states}') from None
+        self._check_stamp('plan_stamp_ns')
+        self._set_number('plan_time_sec', minimum=0.0)
+        self._set_number('progress', minimum=0.0, maximum=1.0)
+        if bool(self.fault) != (self.state is PlaybackState.FAULT):
+            raise self.refusal('fault', self.fault, 'must be given if and only if state is fault')
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Deformation(Record):
+    """How far a person holds the arm away from its plan, now."""
+
+    stamp_ns: int
+    frame_id: str
+    shift: FloatArray
+    """(3,) in metres."""
+
+    def __post_init__(self) -> None:
+        self._check_stamp('stamp_ns')
+        self._check_text('frame_id')
+        self._set_array('shift', (3,))
+
+
+def diagnostic_of(status: PlaybackStatus) -> Diagnostic:
+    """Return a status as the diagnostic that carries it."""
+    return Diagnostic(
+        name=_STATUS_NAME,
+        level=Level.ERROR if status.state is PlaybackState.FAULT else Level.OK,
+        message=status.fault or status.state.value,
+        values={
+            'state': status.state.value,
+            'plan_stamp_ns': str(status.plan_stamp_ns),
+            'plan_time_sec': repr(status.plan_time_sec),
+            'progress': repr(status.progress),
+            'fault': status.fault,
+        },
+    )
+
+
+def playback_status_from_message(message: Any) -> PlaybackStatus:
+    """Read the playback's status from a diagnostic_msgs/DiagnosticStatus.
+
+    Raises:
+        MessageError: A field of the message cannot be used.
+    """
+    values = diagnostic_from_message(message).values
+    attributes = ('state', 'plan_stamp_ns', 'plan_time_sec', 'progress', 'fault')
+    for name in attributes:
+        if name not in values:
+            raise MessageError(
+                STATUS_TYPE, 'values', sorted(values), f'must have {", ".join(attributes)}'
+            )
+    try:
+        plan_stamp_ns = int(values['plan_stamp_ns'])
+    except ValueError:
+        raise MessageError(
+            STATUS_TYPE,
+            'values, plan_stamp_ns',
+            values['plan_stamp_ns'],
+            'must be whole nanoseconds',
+        ) from None
+    with reading(STATUS_TYPE, {name: f'values, {name}' for name in attributes}):
+        return PlaybackStatus(
+            state=values['state'],  # type: ignore[arg-type]  # checked there
+            plan_stamp_ns=plan_stamp_ns,
+            plan_time_sec=values['plan_time_sec'],  # type: ignore[arg-type]
+            progress=values['progress'],  # type: ignore[arg-type]
+            fault=values['fault'],
+        )
+
+
+def deformation_from_message(message: Any, *, frame_id: str | None = None) -> Deformation:
+    """Read a deformation from a geometry_msgs/Vector3Stamped.
+
+    Raises:
+        MessageError: A field of the message cannot be used, or it is not in `frame_id`.
+    """
+    check_frame(DEFORMATION_TYPE, message.header.frame_id, frame_id, 'header.frame_id')
+    places = {'stamp_ns': 'header.stamp', 'frame_id': 'header.frame_id', 'shift': 'vector'}
+    with reading(DEFORMATION_TYPE, places):
+        return Deformation(
+            stamp_ns=stamp_ns_of(message.header.stamp),
+            frame_id=message.header.frame_id,
+            shift=np.array([message.vector.x, message.vector.y, message.vector.z]),
+        )

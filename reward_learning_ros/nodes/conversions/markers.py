@@ -1,0 +1,139 @@
+"""Plan, ideal, corrections and scene as visualization_msgs/MarkerArray, for RViz and Foxglove."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from std_msgs.msg import ColorRGBA
+from visualization_msgs.msg import Marker, MarkerArray
+
+from reward_learning_ros.interface import Correction, Plan, SceneObject, Shape
+from reward_learning_ros.interface.records import FloatArray, RecordError
+from reward_learning_ros.nodes.conversions.basics import (
+    header_message,
+    point_message,
+    pose_message,
+    vector_message,
+)
+
+PLAN_COLOR = (0.12, 0.47, 0.71, 1.0)
+IDEAL_COLOR = (0.17, 0.63, 0.17, 1.0)
+CORRECTION_COLOR = (0.84, 0.15, 0.16, 1.0)
+# Wide enough to be seen from two metres, narrow enough to tell waypoints a centimetre apart.
+LINE_WIDTH = 0.006
+WAYPOINT_SIZE = 0.012
+# Shifts below a millimetre would be arrows of no length, which RViz draws as nothing or warns of.
+LEAST_ARROW_LENGTH = 0.001
+
+_SHAPES = {
+    Shape.BOX: Marker.CUBE,
+    Shape.SPHERE: Marker.SPHERE,
+    Shape.CYLINDER: Marker.CYLINDER,
+}
+
+
+def marker_array(markers: Iterable[Marker]) -> MarkerArray:
+    """Return markers that replace all those shown before on the topic."""
+    return MarkerArray(markers=[clearing_marker(), *markers])
+
+
+def clearing_marker() -> Marker:
+    """Return the marker that removes all others of the topic."""
+    return Marker(action=Marker.DELETEALL)
+
+
+def plan_markers(plan: Plan) -> list[Marker]:
+    """Return a plan as a line and its waypoints."""
+    return _path_markers(plan, plan.positions, 'plan', PLAN_COLOR)
+
+
+def ideal_markers(plan: Plan) -> list[Marker]:
+    """Return the trajectory that a participant has in mind as a line and its waypoints."""
+    return _path_markers(plan, plan.positions, 'ideal', IDEAL_COLOR)
+
+
+def correction_markers(plan: Plan, corrections: Sequence[Correction]) -> list[Marker]:
+    """Return for each correction of a plan an arrow from each waypoint to where it was moved.
+
+    Raises:
+        RecordError: A correction has other waypoints, or another frame, than the plan.
+    """
+    markers: list[Marker] = []
+    for correction in corrections:
+        if correction.delta_positions.shape != plan.positions.shape:
+            raise RecordError(
+                'Correction',
+                'delta_positions',
+                f'{len(correction.delta_positions)} waypoints',
+                f'must have {len(plan.positions)}, as the plan',
+            )
+        if correction.frame_id != plan.frame_id:
+            raise RecordError(
+                'Correction', 'frame_id', correction.frame_id, f'must be {plan.frame_id!r}'
+            )
+        for start, delta in zip(plan.positions, correction.delta_positions, strict=True):
+            if np.linalg.norm(delta) < LEAST_ARROW_LENGTH:
+                continue
+            marker = _marker(plan, 'corrections', len(markers), Marker.ARROW, CORRECTION_COLOR)
+            marker.points = [point_message(start), point_message(start + delta)]
+            # For an arrow of two points: shaft diameter, head diameter.
+            marker.scale.x, marker.scale.y = LINE_WIDTH, 2 * LINE_WIDTH
+            markers.append(marker)
+    return markers
+
+
+def scene_markers(frame_id: str, objects: Sequence[SceneObject]) -> list[Marker]:
+    """Return the things of a scene as solid shapes, each under its name."""
+    markers = []
+    for index, thing in enumerate(objects):
+        marker = Marker(
+            header=header_message(0, frame_id),
+            ns=f'scene/{thing.name}',
+            id=index,
+            type=_SHAPES[thing.shape],
+            action=Marker.ADD,
+            pose=pose_message(thing.position, thing.orientation),
+            scale=vector_message(thing.size),
+            color=_color(thing.color.tolist()),
+        )
+        markers.append(marker)
+    return markers
+
+
+def _path_markers(
+    plan: Plan, positions: FloatArray, namespace: str, color: Sequence[float]
+) -> list[Marker]:
+    points = [point_message(position) for position in positions]
+    markers = []
+    # A line of one point is refused by RViz.
+    if len(points) > 1:
+        line = _marker(plan, namespace, 0, Marker.LINE_STRIP, color)
+        line.points = points
+        line.scale.x = LINE_WIDTH
+        markers.append(line)
+    waypoints = _marker(plan, namespace, 1, Marker.SPHERE_LIST, color)
+    waypoints.points = points
+    waypoints.scale.x = waypoints.scale.y = waypoints.scale.z = WAYPOINT_SIZE
+    markers.append(waypoints)
+    return markers
+
+
+def _marker(
+    plan: Plan, namespace: str, identity: int, kind: int, color: Sequence[float]
+) -> Marker:
+    # A stamp of zero means the newest transform: the plan's own is older than TF remembers.
+    marker = Marker(
+        header=header_message(0, plan.frame_id),
+        ns=namespace,
+        id=identity,
+        type=kind,
+        action=Marker.ADD,
+        color=_color(color),
+    )
+    marker.pose.orientation.w = 1.0
+    return marker
+
+
+def _color(rgba: Sequence[float]) -> ColorRGBA:
+    return ColorRGBA(r=rgba[0], g=rgba[1], b=rgba[2], a=rgba[3])

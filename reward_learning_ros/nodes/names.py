@@ -1,0 +1,82 @@
+"""The topics, services and qualities of service of the whole package, in one place."""
+
+from __future__ import annotations
+
+from rclpy.qos import (
+    DurabilityPolicy,
+    HistoryPolicy,
+    QoSProfile,
+    ReliabilityPolicy,
+)
+
+# Relative names: a node's namespace decides where they are.
+PLAN_TOPIC = 'plan'
+PLAYBACK_STATUS_TOPIC = 'playback/status'
+DEFORMATION_TOPIC = 'deformation'
+CORRECTIONS_TOPIC = 'corrections'
+THETA_TOPIC = 'theta'
+THETA_SAMPLES_TOPIC = 'theta/samples'
+DIAGNOSTICS_TOPIC = 'diagnostics'
+MARKERS_TOPIC = 'markers'
+
+PLAYBACK_START_SERVICE = 'playback/start'
+PLAYBACK_PAUSE_SERVICE = 'playback/pause'
+PLAYBACK_RESUME_SERVICE = 'playback/resume'
+PLAYBACK_STOP_SERVICE = 'playback/stop'
+PLAYBACK_HOME_SERVICE = 'playback/home'
+RECORDER_ZERO_SERVICE = 'recorder/zero'
+INFERENCE_UNDO_SERVICE = 'inference/undo'
+INFERENCE_RESET_SERVICE = 'inference/reset'
+
+# Best effort hears reliable publishers too (older franka_ros2 releases, rosbag2 play), while a
+# reliable subscriber would hear nothing from a best-effort one. Only the newest value counts.
+ROBOT_STATE_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1,
+    reliability=ReliabilityPolicy.BEST_EFFORT,
+    durability=DurabilityPolicy.VOLATILE,
+)
+# A shift that comes late is wrong: better the next one.
+DEFORMATION_QOS = ROBOT_STATE_QOS
+# The newest value, also for who comes later.
+LATCHED_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+# Every correction counts, also for an inference node that starts, or starts again, later.
+CORRECTIONS_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_ALL,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+DIAGNOSTICS_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=10,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.VOLATILE,
+)
+# As joint_trajectory_controller subscribes.
+COMMAND_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.VOLATILE,
+)
+
+TOPIC_QOS = {
+    PLAN_TOPIC: LATCHED_QOS,
+    PLAYBACK_STATUS_TOPIC: LATCHED_QOS,
+    DEFORMATION_TOPIC: DEFORMATION_QOS,
+    CORRECTIONS_TOPIC: CORRECTIONS_QOS,
+    THETA_TOPIC: LATCHED_QOS,
+    THETA_SAMPLES_TOPIC: LATCHED_QOS,
+    DIAGNOSTICS_TOPIC: DIAGNOSTICS_QOS,
+    MARKERS_TOPIC: LATCHED_QOS,
+}
+
+
+def command_topic(controller: str) -> str:
+    """Return the topic on which a joint trajectory controller takes its trajectories."""
+    return f'{controller}/joint_trajectory'

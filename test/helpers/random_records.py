@@ -1,0 +1,195 @@
+"""Random records of every kind, from a seeded generator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reward_learning_ros.interface import (
+    Correction,
+    Deformation,
+    Diagnostic,
+    DiagnosticReport,
+    JointReading,
+    JointTrajectory,
+    Level,
+    Plan,
+    PlaybackState,
+    PlaybackStatus,
+    PoseReading,
+    SceneObject,
+    Shape,
+    ThetaSamples,
+    ThetaSummary,
+    WrenchReading,
+)
+
+FRAME = 'fr3_link0'
+
+
+def stamp(rng: np.random.Generator) -> int:
+    return int(rng.integers(0, 2**31 * 10**9))
+
+
+def length(rng: np.random.Generator) -> int:
+    return int(rng.integers(1, 12))
+
+
+def vectors(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    # Magnitudes from a nanometre to a kilometre: a text in between must not lose digits.
+    return rng.normal(size=shape) * 10.0 ** rng.integers(-9, 4)
+
+
+def quaternions(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    values = rng.normal(size=(*shape, 4))
+    return values / np.linalg.norm(values, axis=-1, keepdims=True)
+
+
+def times(rng: np.random.Generator, count: int) -> np.ndarray:
+    return np.cumsum(rng.uniform(1e-6, 3.0, size=count))
+
+
+def names(rng: np.random.Generator, count: int) -> tuple[str, ...]:
+    return tuple(f'name {index} µ{rng.integers(1000)}' for index in range(count))
+
+
+def plan(rng: np.random.Generator, count: int | None = None) -> Plan:
+    count = count or length(rng)
+    return Plan(
+        stamp_ns=stamp(rng),
+        frame_id=FRAME,
+        positions=vectors(rng, count, 3),
+        orientations=quaternions(rng, count),
+        times_sec=times(rng, count),
+    )
+
+
+def correction(rng: np.random.Generator, count: int | None = None) -> Correction:
+    count = count or length(rng)
+    return Correction(
+        stamp_ns=stamp(rng),
+        frame_id=FRAME,
+        tool_frame='fr3_hand_tcp',
+        plan_stamp_ns=stamp(rng),
+        delta_positions=vectors(rng, count, 3),
+        delta_orientations=quaternions(rng, count),
+        times_sec=times(rng, count),
+        onset_waypoint=int(rng.integers(count)),
+        onset_time_sec=rng.uniform(0, 10),
+        duration_sec=rng.exponential(),
+        peak_force=rng.exponential(10.0),
+        confidence=rng.uniform(),
+    )
+
+
+def playback_status(rng: np.random.Generator) -> PlaybackStatus:
+    state = list(PlaybackState)[rng.integers(len(PlaybackState))]
+    return PlaybackStatus(
+        state=state,
+        plan_stamp_ns=stamp(rng),
+        plan_time_sec=rng.exponential(),
+        progress=rng.uniform(),
+        fault='joint 4 = reflex & "stop"' if state is PlaybackState.FAULT else '',
+    )
+
+
+def deformation(rng: np.random.Generator) -> Deformation:
+    return Deformation(stamp_ns=stamp(rng), frame_id=FRAME, shift=vectors(rng, 3))
+
+
+def theta_summary(rng: np.random.Generator) -> ThetaSummary:
+    size = length(rng)
+    return ThetaSummary(
+        features=names(rng, size),
+        mean=vectors(rng, size),
+        sd=rng.exponential(size=size),
+        quantiles=np.sort(vectors(rng, 3, size), axis=0),
+    )
+
+
+def theta_samples(rng: np.random.Generator) -> ThetaSamples:
+    size = length(rng)
+    return ThetaSamples(features=names(rng, size), samples=vectors(rng, length(rng), size))
+
+
+def diagnostic(rng: np.random.Generator) -> Diagnostic:
+    return Diagnostic(
+        name='inference: R̂',
+        level=Level(rng.integers(len(Level))),
+        message='a: b, c = "d"',
+        hardware_id='fr3',
+        values={'r_hat': rng.normal(), 'ess': float('nan'), 'draws': int(rng.integers(9)), '': ''},
+    )
+
+
+def diagnostic_report(rng: np.random.Generator) -> DiagnosticReport:
+    return DiagnosticReport(
+        stamp_ns=stamp(rng), diagnostics=tuple(diagnostic(rng) for _ in range(length(rng)))
+    )
+
+
+def joint_trajectory(rng: np.random.Generator) -> JointTrajectory:
+    count, joints = length(rng), length(rng)
+    return JointTrajectory(
+        stamp_ns=stamp(rng),
+        joint_names=names(rng, joints),
+        positions=vectors(rng, count, joints),
+        times_sec=times(rng, count),
+        velocities=vectors(rng, count, joints) if rng.random() < 0.5 else None,
+        accelerations=vectors(rng, count, joints) if rng.random() < 0.5 else None,
+    )
+
+
+def joint_reading(rng: np.random.Generator) -> JointReading:
+    joints = length(rng)
+    return JointReading(
+        stamp_ns=stamp(rng),
+        joint_names=names(rng, joints),
+        positions=vectors(rng, joints) if rng.random() < 0.5 else None,
+        velocities=vectors(rng, joints) if rng.random() < 0.5 else None,
+        efforts=vectors(rng, joints) if rng.random() < 0.5 else None,
+    )
+
+
+def pose_reading(rng: np.random.Generator) -> PoseReading:
+    return PoseReading(
+        stamp_ns=stamp(rng),
+        frame_id=FRAME,
+        position=vectors(rng, 3),
+        orientation=quaternions(rng),
+    )
+
+
+def wrench_reading(rng: np.random.Generator) -> WrenchReading:
+    return WrenchReading(
+        stamp_ns=stamp(rng), frame_id=FRAME, force=vectors(rng, 3), torque=vectors(rng, 3)
+    )
+
+
+def scene_object(rng: np.random.Generator) -> SceneObject:
+    return SceneObject(
+        name='table',
+        shape=list(Shape)[rng.integers(len(Shape))],
+        position=vectors(rng, 3),
+        size=rng.uniform(0.01, 1.0, size=3),
+        orientation=quaternions(rng),
+        color=rng.uniform(size=4),
+    )
+
+
+ALL = {
+    maker.__name__: maker
+    for maker in (
+        plan,
+        correction,
+        playback_status,
+        deformation,
+        theta_summary,
+        theta_samples,
+        diagnostic,
+        diagnostic_report,
+        joint_trajectory,
+        joint_reading,
+        pose_reading,
+        wrench_reading,
+    )
+}

@@ -1,0 +1,148 @@
+"""A record is either right or refused, and nobody can change it afterwards."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+
+import numpy as np
+import pytest
+from helpers import random_records
+
+from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.interface import PlaybackState, RecordError
+
+MAKERS = {**random_records.ALL, 'scene_object': random_records.scene_object}
+CASES = [(name, seed) for name in MAKERS for seed in range(5)]
+
+
+def array_fields(record):
+    return [
+        field.name
+        for field in dataclasses.fields(record)
+        if isinstance(getattr(record, field.name), np.ndarray)
+    ]
+
+
+@pytest.mark.parametrize(('name', 'seed'), CASES)
+def test_arrays_are_read_only_copies_of_float64(name, seed):
+    record = MAKERS[name](np.random.default_rng(seed))
+    for field in array_fields(record):
+        array = getattr(record, field)
+        assert array.dtype == np.float64
+        with pytest.raises(ValueError, match='read-only'):
+            array[...] = 0.0
+        mine = np.array(array)
+        again = dataclasses.replace(record, **{field: mine})
+        mine[...] = 0.123
+        assert again == record
+
+
+@pytest.mark.parametrize(('name', 'seed'), CASES)
+def test_equality_is_by_value(name, seed):
+    record = MAKERS[name](np.random.default_rng(seed))
+    assert record == MAKERS[name](np.random.default_rng(seed))
+    for field in array_fields(record):
+        if field == 'times_sec':
+            changed = getattr(record, field) + 1e-6
+        else:
+            changed = getattr(record, field) * (1 - 1e-12)
+        assert dataclasses.replace(record, **{field: changed}) != record
+
+
+@pytest.mark.parametrize(('name', 'seed'), CASES)
+def test_a_number_that_is_not_finite_is_refused_wherever_it_stands(name, seed):
+    rng = np.random.default_rng(seed)
+    record = MAKERS[name](rng)
+    for field in array_fields(record):
+        array = np.array(getattr(record, field))
+        place = tuple(int(rng.integers(size)) for size in array.shape)
+        array[place] = rng.choice([math.nan, math.inf, -math.inf])
+        with pytest.raises(RecordError, match=rf'{field}\[{place[0]}\].*must be finite') as caught:
+            dataclasses.replace(record, **{field: array})
+        assert isinstance(caught.value, RewardLearningError)
+
+
+@pytest.mark.parametrize(('name', 'seed'), CASES)
+def test_a_wrong_or_empty_shape_is_refused(name, seed):
+    record = MAKERS[name](np.random.default_rng(seed))
+    for field in array_fields(record):
+        array = getattr(record, field)
+        for wrong in (array[None], array[..., :-1], array[:0], 'text', 1.0):
+            with pytest.raises(RecordError, match=field):
+                dataclasses.replace(record, **{field: wrong})
+
+
+def test_wrong_numbers_of_rows_are_refused():
+    plan = random_records.plan(np.random.default_rng(0), count=4)
+    for field in ('positions', 'orientations', 'times_sec'):
+        with pytest.raises(RecordError, match=r'must have \d'):
+            dataclasses.replace(plan, **{field: getattr(plan, field)[:-1]})
+
+
+@pytest.mark.parametrize('factor', [0.0, 0.99, 1.01, 1000.0])
+def test_a_quaternion_that_is_not_of_unit_length_is_refused(factor):
+    plan = random_records.plan(np.random.default_rng(0), count=4)
+    orientations = np.array(plan.orientations)
+    orientations[2] *= factor
+    with pytest.raises(RecordError, match=re.escape('Plan.orientations[2]')):
+        dataclasses.replace(plan, orientations=orientations)
+
+
+@pytest.mark.parametrize(
+    ('times', 'row'),
+    [([0, 1, 1, 2], 2), ([0, 2, 1, 3], 2), ([-0.1, 0, 1, 2], 0), ([0, 1, 2, 2 + 1e-11], 3)],
+)
+def test_times_must_increase_from_zero_by_at_least_a_nanosecond(times, row):
+    plan = random_records.plan(np.random.default_rng(0), count=4)
+    with pytest.raises(RecordError, match=re.escape(f'Plan.times_sec[{row}]')):
+        dataclasses.replace(plan, times_sec=times)
+
+
+@pytest.mark.parametrize(
+    ('name', 'changes'),
+    [
+        ('plan', {'frame_id': ''}),
+        ('plan', {'stamp_ns': -1}),
+        ('plan', {'stamp_ns': 1.5}),
+        ('plan', {'stamp_ns': 2**31 * 10**9}),
+        ('correction', {'onset_waypoint': 99}),
+        ('correction', {'onset_waypoint': -1}),
+        ('correction', {'onset_waypoint': 1.0}),
+        ('correction', {'duration_sec': -1.0}),
+        ('correction', {'peak_force': math.nan}),
+        ('correction', {'confidence': 1.1}),
+        ('correction', {'tool_frame': 'tool?x=1'}),
+        ('playback_status', {'state': 'dancing', 'fault': ''}),
+        ('playback_status', {'state': PlaybackState.FAULT, 'fault': ''}),
+        ('playback_status', {'state': PlaybackState.IDLE, 'fault': 'why'}),
+        ('playback_status', {'progress': 1.5}),
+        ('theta_samples', {'features': ()}),
+        ('theta_samples', {'features': 'abc'}),
+        ('theta_summary', {'sd': [-1.0]}),
+        ('diagnostic', {'level': 7}),
+        ('diagnostic', {'name': ''}),
+        ('diagnostic_report', {'diagnostics': ()}),
+        ('scene_object', {'size': [0.1, 0.0, 0.1]}),
+        ('scene_object', {'color': [0.1, 0.0, 0.1, 1.5]}),
+        ('scene_object', {'shape': 'cone'}),
+    ],
+)
+def test_a_bad_value_is_refused_with_its_field(name, changes):
+    record = MAKERS[name](np.random.default_rng(1))
+    with pytest.raises(RecordError) as caught:
+        dataclasses.replace(record, **changes)
+    assert caught.value.field in changes
+
+
+@pytest.mark.parametrize('features', [('a', 'a'), ('a,b', 'c'), (' a', 'b'), ('', 'b')])
+def test_feature_names_must_survive_a_label(features):
+    samples = random_records.theta_samples(np.random.default_rng(0))
+    with pytest.raises(RecordError, match='features'):
+        dataclasses.replace(samples, features=features, samples=np.zeros((3, 2)))
+
+
+def test_records_of_different_kinds_differ():
+    rng = np.random.default_rng(0)
+    assert random_records.pose_reading(rng) != random_records.wrench_reading(rng)
