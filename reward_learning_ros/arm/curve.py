@@ -1,0 +1,186 @@
+"""The smooth curve through a trajectory's waypoints, and the law by which time runs along it.
+
+Prediction, inverse kinematics and playback all follow this one curve, so what is predicted is what
+is played.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reward_learning_ros.core.errors import InvalidInputError
+
+Array = NDArray[np.float64]
+
+# Share of the duration spent speeding up, and again slowing down. A fifth keeps the cruising speed
+# at 1.25 times the average, and waypoints close to even spacing in time.
+RAMP_FRACTION = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveSamples:
+    """Points of a curve with their derivatives by the curve's parameter.
+
+    Attributes:
+        value: (..., S, m).
+        first: (..., S, m) first derivative.
+        second: (..., S, m) second derivative.
+    """
+
+    value: Array
+    first: Array
+    second: Array
+
+
+def as_waypoints(waypoints: ArrayLike) -> Array:
+    """Validate waypoints.
+
+    Args:
+        waypoints: (..., n, m) with n at least 2.
+
+    Returns:
+        The same as a float array.
+    """
+    array = np.asarray(waypoints, dtype=np.float64)
+    if array.ndim < 2 or array.shape[-2] < 2 or array.shape[-1] < 1:
+        raise InvalidInputError(
+            f'waypoints have shape {array.shape}; allowed: (..., n, m) with n of at least 2'
+        )
+    if not np.isfinite(array).all():
+        index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise InvalidInputError(f'waypoints{list(index)} is {array[index]}; allowed: finite')
+    return array
+
+
+def curve(waypoints: ArrayLike, parameter: ArrayLike) -> CurveSamples:
+    """Evaluate the curve through waypoints.
+
+    Each coordinate is a quintic Hermite spline over evenly spaced knots, with the slopes of a
+    monotone (PCHIP) interpolant and no second derivative at the knots. So the curve meets every
+    waypoint, its second derivative is continuous, a coordinate never leaves the range of two
+    neighbouring waypoints (a trajectory inside a box stays inside), and a moved waypoint changes
+    only its neighbourhood.
+
+    Args:
+        waypoints: (..., n, m).
+        parameter: (S,) in [0, 1]; waypoint i is at i / (n - 1).
+
+    Returns:
+        The samples, (..., S, m).
+    """
+    array = as_waypoints(waypoints)
+    segments = array.shape[-2] - 1
+    scaled = np.clip(np.asarray(parameter, dtype=np.float64), 0.0, 1.0) * segments
+    index = np.minimum(scaled.astype(np.int64), segments - 1)  # (S,)
+    t = scaled - index
+    basis = np.stack(_hermite_basis(t))  # (3, S, 3): derivative, sample, basis function
+    steps = np.diff(array, axis=-2)  # (..., n - 1, m)
+    slopes = _monotone_slopes(steps)
+    start, step = array[..., index, :], steps[..., index, :]
+    slope_start, slope_end = slopes[..., index, :], slopes[..., index + 1, :]
+
+    def combine(order: int) -> Array:
+        rise, leave, arrive = (basis[order, :, k][:, None] for k in range(3))
+        return np.asarray(rise * step + leave * slope_start + arrive * slope_end)
+
+    return CurveSamples(
+        value=start + combine(0),
+        first=combine(1) * segments,
+        second=combine(2) * segments**2,
+    )
+
+
+def _monotone_slopes(steps: Array) -> Array:
+    """Slopes at the knots from the steps between them, (..., n - 1, m) → (..., n, m).
+
+    The harmonic mean of neighbouring steps where both go the same way, else zero. It is at most
+    twice the smaller step, which keeps the quintic of each segment monotone.
+    """
+    before, after = steps[..., :-1, :], steps[..., 1:, :]
+    product = before * after
+    total = before + after
+    inner = np.where(product > 0.0, 2.0 * product / np.where(total == 0.0, 1.0, total), 0.0)
+    return np.concatenate([steps[..., :1, :], inner, steps[..., -1:, :]], axis=-2)
+
+
+def _hermite_basis(t: Array) -> tuple[Array, Array, Array]:
+    """Values, first and second derivatives of rise, slope at start, slope at end; each (S, 3)."""
+    t2, t3, t4, t5 = t**2, t**3, t**4, t**5
+    values = (
+        10 * t3 - 15 * t4 + 6 * t5,
+        t - 6 * t3 + 8 * t4 - 3 * t5,
+        -4 * t3 + 7 * t4 - 3 * t5,
+    )
+    first = (
+        30 * t2 - 60 * t3 + 30 * t4,
+        1 - 18 * t2 + 32 * t3 - 15 * t4,
+        -12 * t2 + 28 * t3 - 15 * t4,
+    )
+    second = (
+        60 * t - 180 * t2 + 120 * t3,
+        -36 * t + 96 * t2 - 60 * t3,
+        -24 * t + 84 * t2 - 60 * t3,
+    )
+    return np.stack(values, axis=-1), np.stack(first, axis=-1), np.stack(second, axis=-1)
+
+
+def progress(time_fraction: ArrayLike) -> CurveSamples:
+    """How far along the curve one is after a fraction of the duration.
+
+    The speed rises smoothly from rest over `RAMP_FRACTION`, stays, and falls again, with a
+    continuous acceleration that is zero at both ends.
+
+    Args:
+        time_fraction: (S,); below 0 and above 1 the motion stands still.
+
+    Returns:
+        Progress in [0, 1] and its derivatives by the time fraction, each (S, 1).
+    """
+    u = np.clip(np.atleast_1d(np.asarray(time_fraction, dtype=np.float64)), 0.0, 1.0)
+    cruise = 1.0 / (1.0 - RAMP_FRACTION)
+    mirrored = np.minimum(u, 1.0 - u)
+    r = np.minimum(mirrored / RAMP_FRACTION, 1.0)
+    # The speed in a ramp is cruise · (3 r² − 2 r³); integrated, r³ − r⁴ / 2.
+    travelled = cruise * np.where(
+        mirrored < RAMP_FRACTION,
+        RAMP_FRACTION * (r**3 - r**4 / 2),
+        RAMP_FRACTION / 2 + (mirrored - RAMP_FRACTION),
+    )
+    late = u > 0.5
+    speed = cruise * (3 * r**2 - 2 * r**3)
+    acceleration = cruise * 6 * r * (1 - r) / RAMP_FRACTION
+    return CurveSamples(
+        value=np.where(late, 1.0 - travelled, travelled)[:, None],
+        first=speed[:, None],
+        second=np.where(late, -acceleration, acceleration)[:, None],
+    )
+
+
+def time_fractions_of_waypoints(count: int) -> Array:
+    """When each of the waypoints is met, as fractions of the duration, (count,)."""
+    grid = np.linspace(0.0, 1.0, 4097)
+    wanted = np.linspace(0.0, 1.0, count)
+    return np.asarray(np.interp(wanted, progress(grid).value[:, 0], grid))
+
+
+def travel(waypoints: ArrayLike, time_fraction: ArrayLike) -> CurveSamples:
+    """Where the motion along waypoints is after fractions of its duration.
+
+    Args:
+        waypoints: (..., n, m).
+        time_fraction: (S,).
+
+    Returns:
+        Positions, and derivatives by the time fraction (divide by the duration in seconds, and by
+        its square), each (..., S, m).
+    """
+    along = progress(time_fraction)
+    path = curve(waypoints, along.value[:, 0])
+    return CurveSamples(
+        value=path.value,
+        first=path.first * along.first,
+        second=path.second * along.first**2 + path.first * along.second,
+    )
