@@ -1,19 +1,25 @@
 # Two commands: `make session` and `make test`. The rest is for those who change the package.
 #
-#   PYTHON   any Python 3 that starts the scripts
+#   PYTHON   any Python 3 that starts the tools; the environment is made from it if supported
 #   ROS      auto (the sourced ROS 2, else the wheels of Jazzy), sourced, jazzy or kilted
 #   ARGS     passed on to the command
+#   WORKERS  test processes at the same time
 
 PYTHON ?= python3
 ROS ?= auto
-RUN = $(PYTHON) tools/environment.py --ros $(ROS)
 WORKERS ?= auto
+RUN = $(PYTHON) -m tools.environment --ros $(ROS)
 
 .DEFAULT_GOAL := help
-.PHONY: help session test test-matrix bench acceptance colcon lint types format doctor pins clean
+.PHONY: help session test test-matrix test-matrix-one colcon lint types format doctor pins clean
+
+# Told here, where no Python can: everything below starts with one.
+ifeq ($(shell command -v $(PYTHON) 2>/dev/null),)
+$(error $(PYTHON) is not here. On Debian or Ubuntu: `sudo apt install python3 python3-venv`)
+endif
 
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
 session:  ## a session with the simulated arm and participant
 	@$(RUN) reward_learning session $(ARGS)
@@ -22,15 +28,13 @@ test:  ## the test suite
 	@$(RUN) python -m pytest -n $(WORKERS) $(ARGS)
 
 test-matrix:  ## the suite on Kilted, and on the oldest and newest supported Python
-	@$(PYTHON) tools/environment.py --ros kilted python -m pytest -n $(WORKERS) $(ARGS)
-	@$(PYTHON) tools/environment.py --ros jazzy --python 3.10 python -m pytest -n $(WORKERS) $(ARGS)
-	@$(PYTHON) tools/environment.py --ros jazzy --python 3.13 python -m pytest -n $(WORKERS) $(ARGS)
+	@$(PYTHON) -m tools.matrix -n $(WORKERS) $(ARGS)
 
-bench:  ## the numbers, printed and as JSON under benchmarks/results
-	@$(RUN) python -m benchmarks $(ARGS)
+test-matrix-one:  ## one of them; another with the next commit
+	@$(PYTHON) -m tools.matrix --one -n $(WORKERS) $(ARGS)
 
 colcon:  ## colcon build and colcon test against the environment's ROS 2
-	@$(RUN) python tools/colcon_check.py
+	@$(RUN) python -m tools.colcon_check
 
 lint:  ## ruff: rules and format
 	@$(RUN) ruff check .
@@ -47,7 +51,7 @@ doctor:  ## what is here and what is missing
 	@$(RUN) reward_learning doctor $(ARGS)
 
 pins:  ## resolve tools/pins.txt anew
-	@$(PYTHON) tools/update_pins.py
+	@$(PYTHON) -m tools.update_pins
 
 clean:  ## remove what the commands above made
-	rm -rf .venv .venv-* build install log *.egg-info
+	rm -rf .venv .venv-* .venv*.lock build install log *.egg-info

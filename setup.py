@@ -9,12 +9,18 @@ PACKAGE = 'reward_learning_ros'
 SHARE = f'share/{PACKAGE}'
 
 EXTRAS = {
-    # Simulated arm and physics tasks.
+    # The simulated arm and the tasks with physics.
     'sim': ['mujoco>=3.2'],
     # Figures, statistics, tables, other machines.
-    'study': ['matplotlib>=3.6', 'pandas>=1.5', 'pyarrow>=10', 'dask>=2023.1', 'distributed>=2023.1'],
-    # Posterior files and diagnostics beyond R-hat and ESS.
-    'test': ['pytest>=7', 'pytest-xdist>=3', 'pytest-timeout>=2'],
+    'study': [
+        'matplotlib>=3.6',
+        'pandas>=1.5',
+        'pyarrow>=10',
+        'dask>=2023.1',
+        'distributed>=2023.1',
+    ],
+    # Pinocchio (pin) is what the kinematics and dynamics are compared with.
+    'test': ['pytest>=7', 'pytest-xdist>=3', 'pytest-timeout>=2', 'pin>=2.7'],
     # Build with colcon, lint, types.
     'develop': ['colcon-common-extensions', 'mypy', 'ruff', 'types-PyYAML'],
 }
@@ -32,11 +38,12 @@ setup(
         (f'{SHARE}/config/tasks', sorted(glob('config/tasks/*.yaml'))),
     ],
     python_requires='>=3.10',
+    # The lower bounds are what Ubuntu 22.04, the system of ROS 2 Humble, has as packages.
     install_requires=[
         'setuptools',
         'numpy>=1.21',
         'scipy>=1.8',
-        'numba>=0.57',
+        'numba>=0.55',
         'arviz>=0.15,<1',
         'h5netcdf>=1.0',
         'PyYAML>=5.4',
@@ -55,6 +62,7 @@ setup(
     entry_points={
         'console_scripts': [
             'reward_learning = reward_learning_ros.cli.main:main',
+            'smoke_node = reward_learning_ros.nodes.smoke:main',
         ],
     },
 )

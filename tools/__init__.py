@@ -1,0 +1,1 @@
+"""What builds, checks and maintains this repository; no part of the installed package."""

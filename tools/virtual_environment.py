@@ -1,0 +1,224 @@
+"""Make a virtual environment once, whole, and by one process at a time."""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Dict, Iterator, List, NamedTuple, Optional
+
+from tools.console import ProblemError, Progress, say
+from tools.interpreters import Interpreter
+from tools.pins import BUILD_TOOLS, EXTRAS, ROOT
+
+PACKAGE = 'reward_learning_ros'
+STAMP = f'{PACKAGE}.stamp'
+LOG = 'install.log'
+# What a person's own pip settings must not redirect: everything goes into the venv.
+PIP_SETTINGS = {'PIP_USER': '0', 'PIP_NO_INPUT': '1', 'PIP_PROGRESS_BAR': 'off'}
+PIP_REDIRECTIONS = ('PIP_TARGET', 'PIP_PREFIX', 'PIP_ROOT', 'PIP_CONSTRAINT', 'PIP_REQUIREMENT')
+
+
+class Recipe(NamedTuple):
+    """Everything that decides what is in an environment."""
+
+    venv: Path
+    interpreter: Interpreter
+    pins: List[str]
+    requirements: List[str]
+    sees_system_packages: bool
+    variables: Dict[str, str]
+
+
+def ensure(recipe: Recipe) -> None:
+    """Make the environment, or bring it up to date, unless it already holds just this."""
+    if _is_current(recipe):
+        return
+    _refuse_foreign(recipe.venv)
+    with _locked(recipe.venv) as lock:
+        # Another process may have made it while this one waited.
+        if not _is_current(recipe):
+            _make(recipe, lock)
+
+
+def interpreter_of(venv: Path) -> Optional[Interpreter]:
+    """Return the Python that a venv was made from, or None if either is not there any more."""
+    found = _read(venv / STAMP).get('interpreter')
+    return Interpreter(*found) if found and os.path.exists(found[0]) else None
+
+
+def _make(recipe: Recipe, lock: IO[str]) -> None:
+    venv, stamp = recipe.venv, recipe.venv / STAMP
+    whole = _contents(recipe)
+    if _read(stamp).get('base') == whole['base']:
+        say(f'updating {venv.name}')
+        # Without its stamp, an environment whose update was cut short is made anew.
+        stamp.unlink()
+    else:
+        say(f'making {venv.name} with Python {recipe.interpreter.version} (once, 1 to 3 minutes)')
+        _make_empty(recipe)
+    constraints = venv / 'constraints.txt'
+    constraints.write_text('\n'.join(recipe.pins) + '\n')
+    # The build tools first: the package itself is built with them, not with unpinned ones.
+    _install(recipe, lock, ['-c', str(constraints), *BUILD_TOOLS])
+    package = ['--no-build-isolation', '--editable', f'{ROOT}[{",".join(EXTRAS)}]']
+    _install(recipe, lock, ['-c', str(constraints), *recipe.requirements, *package])
+    _link_share(venv)
+    # Written last, and by renaming: a venv with a stamp is whole.
+    written = venv / (STAMP + '.new')
+    written.write_text(json.dumps(whole))
+    written.rename(stamp)
+
+
+def _is_current(recipe: Recipe) -> bool:
+    return _read(recipe.venv / STAMP) == _contents(recipe)
+
+
+def _read(stamp: Path) -> Dict[str, Any]:
+    """Return what a stamp says is in its venv; nothing if the venv is not whole."""
+    try:
+        found = json.loads(stamp.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _contents(recipe: Recipe) -> Dict[str, Any]:
+    """Return what decides whether the venv can be kept, and whether its package can be."""
+    base = [
+        # A venv that was moved, or whose Python was replaced, does not run.
+        str(recipe.venv),
+        *recipe.interpreter,
+        *recipe.pins,
+        *recipe.requirements,
+        *BUILD_TOOLS,
+        str(recipe.sees_system_packages),
+    ]
+    # A new executable or extra needs a new installation, but not a new venv.
+    package = [*EXTRAS, (ROOT / 'setup.py').read_text(encoding='utf-8')]
+    return {
+        'interpreter': list(recipe.interpreter),
+        'base': _digest(base),
+        'package': _digest(package),
+    }
+
+
+def _digest(texts: List[str]) -> str:
+    return hashlib.sha256('\n'.join(texts).encode()).hexdigest()
+
+
+def _lock_path(venv: Path) -> Path:
+    return venv.with_name(venv.name + '.lock')
+
+
+def _refuse_foreign(venv: Path) -> None:
+    """Raise rather than replace a folder that somebody else made under this name."""
+    if venv.exists() and not (_lock_path(venv).exists() or (venv / STAMP).exists()):
+        raise ProblemError(
+            f'{venv} is here, but was not made by this repository. Move it away: an environment '
+            'with pinned versions takes its place.'
+        )
+
+
+@contextmanager
+def _locked(venv: Path) -> Iterator[IO[str]]:
+    """Hold the lock on a venv; the system releases it when the last holder ends."""
+    with open(str(_lock_path(venv)), 'w') as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f'another run is making {venv.name}; waiting for it')
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock
+
+
+def _make_empty(recipe: Recipe) -> None:
+    """Make an empty venv in place of whatever is there."""
+    venv, version = recipe.venv, recipe.interpreter.version
+    shutil.rmtree(str(venv), ignore_errors=True)
+    options = ['--system-site-packages'] if recipe.sees_system_packages else []
+    made = subprocess.run(
+        [recipe.interpreter.path, '-m', 'venv', '--clear', *options, str(venv)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+        env=recipe.variables,
+    )
+    if made.returncode:
+        shutil.rmtree(str(venv), ignore_errors=True)
+        raise ProblemError(
+            f'Python {version} cannot make a virtual environment. On Debian or Ubuntu: '
+            f'`sudo apt install python{version}-venv`. Its own words:\n{made.stdout.strip()}'
+        )
+
+
+def _install(recipe: Recipe, lock: IO[str], arguments: List[str]) -> None:
+    """Run pip with its words in a log; show progress, and the log's end if it fails."""
+    log = recipe.venv / LOG
+    variables = {k: v for k, v in recipe.variables.items() if k not in PIP_REDIRECTIONS}
+    variables.update(PIP_SETTINGS)
+    command = [str(recipe.venv / 'bin' / 'python'), '-m', 'pip', 'install', *arguments]
+    started_sec = time.monotonic()
+    progress = Progress()
+    with open(str(log), 'a') as output:
+        process = subprocess.Popen(
+            command,
+            cwd=str(ROOT),
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # Should this process be killed, the next one waits until its pip has ended too.
+            pass_fds=[lock.fileno()],
+        )
+        try:
+            while process.poll() is None:
+                progress.update(time.monotonic() - started_sec, _last_step(log))
+                try:
+                    process.wait(timeout=0.5)
+                except subprocess.TimeoutExpired:
+                    continue
+        finally:
+            progress.close()
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+    if process.returncode:
+        last = '\n'.join(log.read_text(errors='replace').splitlines()[-20:])
+        raise ProblemError(
+            f'pip could not install the packages; the next run starts over. Its last words '
+            f'(all of them: {log}):\n{last}'
+        )
+
+
+def _last_step(log: Path) -> str:
+    """Return what pip is doing, as its log tells."""
+    with open(str(log), 'rb') as words:
+        words.seek(0, os.SEEK_END)
+        words.seek(-min(words.tell(), 4096), os.SEEK_END)
+        lines = words.read().decode(errors='replace').splitlines()
+    steps = ('Collecting', 'Downloading', 'Using cached', 'Building', 'Installing')
+    for line in reversed(lines):
+        if line.strip().startswith(steps):
+            return line.strip()
+    return 'starting pip'
+
+
+def _link_share(venv: Path) -> None:
+    """Let the ament index find the package: an editable installation leaves its data files out."""
+    share = venv / 'share'
+    links = {
+        share / 'ament_index' / 'resource_index' / 'packages' / PACKAGE: f'resource/{PACKAGE}',
+        share / PACKAGE / 'package.xml': 'package.xml',
+        share / PACKAGE / 'launch': 'launch',
+        share / PACKAGE / 'config': 'config',
+    }
+    for link, target in links.items():
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if not os.path.lexists(str(link)):
+            link.symlink_to(ROOT / target)
