@@ -19,6 +19,9 @@ Array = NDArray[np.float64]
 # at 1.25 times the average, and waypoints close to even spacing in time.
 RAMP_FRACTION = 0.2
 
+# A start faster than this leaves no way to cruise: the first ramp alone would cover the curve.
+LARGEST_START_RATE = 2.0 / RAMP_FRACTION
+
 
 @dataclass(frozen=True, kw_only=True)
 class CurveSamples:
@@ -127,43 +130,61 @@ def _hermite_basis(t: Array) -> tuple[Array, Array, Array]:
     return np.stack(values, axis=-1), np.stack(first, axis=-1), np.stack(second, axis=-1)
 
 
-def progress(time_fraction: ArrayLike) -> CurveSamples:
+def progress(time_fraction: ArrayLike, *, start_rate: float = 0.0) -> CurveSamples:
     """How far along the curve one is after a fraction of the duration.
 
-    The speed rises smoothly from rest over `RAMP_FRACTION`, stays, and falls again, with a
-    continuous acceleration that is zero at both ends.
+    The speed changes smoothly over `RAMP_FRACTION` from the start rate to a cruising speed, stays,
+    and falls to rest, with a continuous acceleration that is zero at both ends.
 
     Args:
         time_fraction: (S,); below 0 and above 1 the motion stands still.
+        start_rate: speed at the start, in curves per duration; 0 starts from rest.
 
     Returns:
         Progress in [0, 1] and its derivatives by the time fraction, each (S, 1).
     """
+    if not 0.0 <= start_rate < LARGEST_START_RATE:
+        raise InvalidInputError(
+            f'start_rate is {start_rate}; allowed: from 0 to below {LARGEST_START_RATE}'
+        )
     u = np.clip(np.atleast_1d(np.asarray(time_fraction, dtype=np.float64)), 0.0, 1.0)
-    cruise = 1.0 / (1.0 - RAMP_FRACTION)
-    mirrored = np.minimum(u, 1.0 - u)
-    r = np.minimum(mirrored / RAMP_FRACTION, 1.0)
-    # The speed in a ramp is cruise · (3 r² − 2 r³); integrated, r³ − r⁴ / 2.
-    travelled = cruise * np.where(
-        mirrored < RAMP_FRACTION,
-        RAMP_FRACTION * (r**3 - r**4 / 2),
-        RAMP_FRACTION / 2 + (mirrored - RAMP_FRACTION),
-    )
-    late = u > 0.5
-    speed = cruise * (3 * r**2 - 2 * r**3)
-    acceleration = cruise * 6 * r * (1 - r) / RAMP_FRACTION
+    ramp = RAMP_FRACTION
+    # Both ramps cover the average of the speeds at their ends; all together cover 1.
+    cruise = (1.0 - start_rate * ramp / 2) / (1.0 - ramp)
+    into, until = np.minimum(u / ramp, 1.0), np.minimum((1.0 - u) / ramp, 1.0)
+    change = cruise - start_rate
+    # The speed in a ramp goes by 3 r² − 2 r³; integrated, r³ − r⁴ / 2.
+    early = start_rate * ramp * into + change * ramp * (into**3 - into**4 / 2)
+    middle = cruise * np.clip(u - ramp, 0.0, 1.0 - 2 * ramp)
+    late = cruise * ramp * (0.5 - (until**3 - until**4 / 2))
+    speed = start_rate + change * (3 * into**2 - 2 * into**3)
+    slowing = 3 * until**2 - 2 * until**3
+    acceleration = (change * 6 * into * (1 - into) - cruise * 6 * until * (1 - until)) / ramp
     return CurveSamples(
-        value=np.where(late, 1.0 - travelled, travelled)[:, None],
-        first=speed[:, None],
-        second=np.where(late, -acceleration, acceleration)[:, None],
+        value=(early + middle + late)[:, None],
+        first=np.where(u > 0.5, cruise * slowing, speed)[:, None],
+        second=acceleration[:, None],
     )
 
 
-def time_fractions_of_waypoints(count: int) -> Array:
-    """When each of the waypoints is met, as fractions of the duration, (count,)."""
-    grid = np.linspace(0.0, 1.0, 4097)
-    wanted = np.linspace(0.0, 1.0, count)
-    return np.asarray(np.interp(wanted, progress(grid).value[:, 0], grid))
+def time_fractions(parameter: ArrayLike, *, start_rate: float = 0.0) -> Array:
+    """When points of the curve are met, as fractions of the duration.
+
+    Args:
+        parameter: (S,) of the curve, in [0, 1].
+        start_rate: as in `progress`.
+
+    Returns:
+        (S,), exact to about 1e-6.
+    """
+    grid = np.linspace(0.0, 1.0, 1025)
+    samples = progress(grid, start_rate=start_rate)
+    wanted = np.asarray(parameter, dtype=np.float64)
+    found = np.interp(wanted, samples.value[:, 0], grid)
+    # One Newton step from the table; at rest there is nothing to divide by, and no error either.
+    refined = progress(found, start_rate=start_rate)
+    speed = np.maximum(refined.first[:, 0], 1e-3)
+    return np.clip(found + (wanted - refined.value[:, 0]) / speed, 0.0, 1.0)
 
 
 def travel(waypoints: ArrayLike, time_fraction: ArrayLike) -> CurveSamples:

@@ -385,7 +385,8 @@ def _transform(origin: Origin) -> Array:
 
 
 def _as_joints(joints_rad: ArrayLike) -> Array:
-    joints = np.ascontiguousarray(joints_rad, dtype=np.float64)
+    # A copy: to Numba a read-only array is another type, which would be compiled for anew.
+    joints = np.array(joints_rad, dtype=np.float64, order='C')
     if joints.ndim < 1 or joints.shape[-1] != JOINT_COUNT:
         raise InvalidInputError(f'joints have shape {joints.shape}; allowed: (..., {JOINT_COUNT})')
     if not np.isfinite(joints).all():
@@ -404,7 +405,7 @@ def _as_trajectories(trajectories_m: ArrayLike) -> Array:
 
 def _as_rotation(rotation: ArrayLike) -> Array:
     """Validate rotation matrices: (3, 3) or (n, 3, 3) → (n, 3, 3)."""
-    matrices = np.ascontiguousarray(rotation, dtype=np.float64)
+    matrices = np.array(rotation, dtype=np.float64, order='C')
     if matrices.ndim == 2:
         matrices = matrices[None]
     if matrices.ndim != 3 or matrices.shape[1:] != (3, 3):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from reward_learning_ros.arm.curve import curve, progress, time_fractions_of_waypoints, travel
+from reward_learning_ros.arm.curve import curve, progress, time_fractions, travel
 from reward_learning_ros.core.errors import InvalidInputError
 
 FINE = np.linspace(0.0, 1.0, 2001)
@@ -80,9 +80,31 @@ def test_progress_starts_and_ends_at_rest_and_always_goes_forward():
     )
 
 
+@pytest.mark.parametrize('start_rate', [0.5, 1.0, 1.25, 3.0, 9.0])
+def test_progress_may_start_in_motion(start_rate):
+    samples = progress(FINE, start_rate=start_rate)
+    assert samples.value[0, 0] == 0.0
+    assert samples.value[-1, 0] == pytest.approx(1.0)
+    assert samples.first[0, 0] == pytest.approx(start_rate)
+    assert samples.first[-1, 0] == 0.0
+    assert (np.diff(samples.value[:, 0]) > 0.0).all()
+    step = FINE[1] - FINE[0]
+    for integrand, integral in (
+        (samples.first, samples.value),
+        (samples.second, samples.first),
+    ):
+        steps = step * (integrand[1:] + integrand[:-1]) / 2
+        np.testing.assert_allclose(integral[0] + np.cumsum(steps, axis=0), integral[1:], atol=1e-3)
+
+
+def test_progress_refuses_a_start_that_overshoots_the_curve():
+    with pytest.raises(InvalidInputError, match='start_rate'):
+        progress(FINE, start_rate=10.0)
+
+
 def test_travel_is_at_the_waypoints_when_it_says():
     waypoints = random_waypoints(5)
-    fractions = time_fractions_of_waypoints(8)
+    fractions = time_fractions(np.linspace(0.0, 1.0, 8))
     np.testing.assert_allclose(travel(waypoints, fractions).value, waypoints, atol=1e-5)
     assert (fractions[0], fractions[-1]) == (0.0, 1.0)
 
