@@ -1,0 +1,562 @@
+"""The compiled state machine of contact detection: one tick per torque sample, nothing hidden.
+
+All that a tick leaves for the next is in one structured record (`STATE`), so blocks of any size
+give bit for bit the same result, live or replayed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from reward_learning_ros.sensing import bias
+from reward_learning_ros.sensing.bias import FEATURE_COUNT
+from reward_learning_ros.sensing.filtering import low_pass_step, median_of_three
+from reward_learning_ros.sensing.samples import JOINT_COUNT
+
+# A window of torque is one measurement of the bias; shorter ones are not independent.
+_WINDOW_NS = 100_000_000
+# Windows that wait until it has stayed quiet: up to 2.5 s.
+_WAITING = 25
+# The bias follows the arm's configuration, which hardly changes in this time.
+_BIAS_HOLD_NS = 4_000_000
+# How long torque is taken as bias after zero was asked for.
+_ZERO_NS = 500_000_000
+# After a gap the filter starts anew and has to settle before it is asked anything.
+_SETTLE_NS = 30_000_000
+# Successive measurements of the bias err alike, so each counts as a tenth of one.
+_ERROR_INFLATION = 10.0
+# A person who brushes against the arm while it learns must not bend the bias much.
+_SURPRISE_CLIP = 3.0
+# Memory of the noise level, in windows (60 s), and of the roughness of the signal.
+_NOISE_WINDOWS = 600
+_ROUGHNESS_ATTACK_SEC = 0.04
+_ROUGHNESS_DECAY_SEC = 0.4
+# Mean absolute second difference of white noise with unit variance: √6 · √(2/π).
+_ROUGHNESS_OF_WHITE_NOISE = math.sqrt(6.0) * math.sqrt(2.0 / math.pi)
+_WRENCH_BASELINE_SEC = 1.0
+_LARGEST_NOISE_NM = 1.0
+# The ramp of a push is extended backwards to zero, but no farther than this.
+_LONGEST_RAMP_NS = 250_000_000
+
+IDLE, CONTACT = 0, 1
+DETECT, LEARN = 0, 1
+RELEASED, GAP, CLOCK_JUMP, TIMEOUT, ZEROED = range(5)
+ONSET, END = 0, 1
+
+_JOINTS = (JOINT_COUNT,)
+STATE = np.dtype(
+    [
+        ('mode', 'i8'),
+        ('time_ns', 'i8'),
+        ('epoch', 'i8'),
+        ('settled_ns', 'i8'),
+        ('zero_until_ns', 'i8'),
+        ('last_raw', 'f8', _JOINTS),
+        ('raw_before', 'f8', _JOINTS),
+        ('first_stage', 'f8', _JOINTS),
+        ('torque', 'f8', _JOINTS),
+        ('roughness', 'f8', _JOINTS),
+        ('force_first_stage', 'f8', (3,)),
+        ('force', 'f8', (3,)),
+        ('force_baseline', 'f8', (3,)),
+        ('force_time_ns', 'i8'),
+        ('weights', 'f8', (FEATURE_COUNT, JOINT_COUNT)),
+        ('covariance', 'f8', (FEATURE_COUNT, FEATURE_COUNT)),
+        ('feature', 'f8', (FEATURE_COUNT,)),
+        ('bias', 'f8', _JOINTS),
+        ('bias_variance', 'f8'),
+        ('bias_time_ns', 'i8'),
+        ('noise_variance', 'f8', _JOINTS),
+        ('noise_windows', 'i8'),
+        ('window_start_ns', 'i8'),
+        ('window_count', 'i8'),
+        ('window_feature', 'f8', (FEATURE_COUNT,)),
+        ('window_torque', 'f8', _JOINTS),
+        ('window_residual', 'f8', _JOINTS),
+        ('window_square', 'f8', _JOINTS),
+        ('waiting', 'i8'),
+        ('waiting_feature', 'f8', (_WAITING, FEATURE_COUNT)),
+        ('waiting_torque', 'f8', (_WAITING, JOINT_COUNT)),
+        ('waiting_residual', 'f8', (_WAITING, JOINT_COUNT)),
+        ('waiting_square', 'f8', (_WAITING, JOINT_COUNT)),
+        ('phase', 'i8'),
+        ('evidence_sec', 'f8'),
+        ('rising_ns', 'i8'),
+        ('rising_statistic', 'f8'),
+        ('crossing_ns', 'i8'),
+        ('crossing_statistic', 'f8'),
+        ('earliest_onset_ns', 'i8'),
+        ('below_ns', 'i8'),
+        ('bridging', 'i8'),
+        ('gap_start_ns', 'i8'),
+        ('direction', 'f8', _JOINTS),
+        ('onset_ns', 'i8'),
+        ('peak_statistic', 'f8'),
+        ('peak_torque', 'f8'),
+        ('peak_force', 'f8'),
+        ('ticks', 'i8'),
+        ('saturated', 'i8'),
+        ('zero_wrench', 'i8'),
+        ('gap_ns', 'i8'),
+        ('total_saturated', 'i8'),
+        ('total_zero_wrench', 'i8'),
+    ]
+)
+
+EVENT = np.dtype(
+    [
+        ('kind', 'i8'),
+        ('tick', 'i8'),
+        ('time_ns', 'i8'),
+        ('onset_ns', 'i8'),
+        ('end_ns', 'i8'),
+        ('reason', 'i8'),
+        ('peak_statistic', 'f8'),
+        ('peak_torque', 'f8'),
+        ('peak_force', 'f8'),
+        ('ticks', 'i8'),
+        ('saturated', 'i8'),
+        ('zero_wrench', 'i8'),
+        ('gap_ns', 'i8'),
+    ]
+)
+
+
+class Settings(NamedTuple):
+    """The parameters as the machine uses them; see ContactParameters for what they mean."""
+
+    on_threshold: float
+    off_threshold: float
+    on_torque_nm: float
+    off_torque_nm: float
+    on_dwell_sec: float
+    off_dwell_ns: int
+    gap_ns: int
+    bridge_ns: int
+    longest_ns: int
+    time_constant_sec: float
+    delay_ns: int
+    noise_floor_variance: float
+    prior_variance: float
+    model_error_variance: float
+    drift_variance_per_sec: float
+    quiet_windows: int
+    saturation_nm: np.ndarray
+
+
+@numba.njit(cache=True)
+def run(
+    settings: Settings,
+    state: np.ndarray,
+    time_ns: np.ndarray,
+    epoch: np.ndarray,
+    torque_nm: np.ndarray,
+    joint_position_rad: np.ndarray,
+    joint_velocity_rad_s: np.ndarray,
+    wrench: np.ndarray,
+    wrench_age_ns: np.ndarray,
+    statistic: np.ndarray,
+    residual_nm: np.ndarray,
+    force_n: np.ndarray,
+    phase: np.ndarray,
+    events: np.ndarray,
+) -> int:
+    """Advances `state` (one record) over n ticks.
+
+    Args:
+        settings: the parameters.
+        state: (1,) of STATE, written.
+        time_ns: (n,).
+        epoch: (n,).
+        torque_nm: (n, 7).
+        joint_position_rad: (n, 7).
+        joint_velocity_rad_s: (n, 7).
+        wrench: (n, 6).
+        wrench_age_ns: (n,).
+        statistic: (n,) written: the residual torque in standard deviations.
+        residual_nm: (n, 7) written: filtered torque without bias.
+        force_n: (n, 3) written: filtered force of the wrench without its baseline, NaN if none.
+        phase: (n,) written.
+        events: (2n + 2,) of EVENT, written.
+
+    Returns:
+        The number of events.
+    """
+    s = state[0]
+    count = 0
+    for i in range(len(time_ns)):
+        step_ns = time_ns[i] - s.time_ns
+        if s.time_ns < 0 or epoch[i] != s.epoch or step_ns <= 0 or step_ns > settings.gap_ns:
+            count = _restart(settings, s, i, time_ns[i], epoch[i], torque_nm[i], events, count)
+            step_ns = 0
+        if s.zero_until_ns == 0:
+            _begin_zero(settings, s, time_ns[i])
+        s.time_ns = time_ns[i]
+        step_sec = step_ns * 1e-9
+        _filter_torque(settings, s, torque_nm[i], step_sec)
+        zero_wrench = _filter_force(settings, s, wrench[i], wrench_age_ns[i], time_ns[i])
+        if time_ns[i] - s.bias_time_ns >= _BIAS_HOLD_NS or s.bias_time_ns < 0:
+            bias.features(joint_position_rad[i], joint_velocity_rad_s[i], s.feature)
+            s.bias_variance = bias.predict(s.weights, s.covariance, s.feature, s.bias)
+            if not np.isfinite(joint_position_rad[i]).all():
+                # Without the joints the bias cannot follow the pose and may be anything.
+                s.bias_variance += settings.prior_variance
+            s.bias_time_ns = time_ns[i]
+        z, size = _statistic(settings, s, step_sec)
+        above_on = z > settings.on_threshold and size > settings.on_torque_nm
+        above_off = z > settings.off_threshold and size > settings.off_torque_nm
+        saturated = False
+        for j in range(JOINT_COUNT):
+            saturated |= abs(torque_nm[i, j]) >= settings.saturation_nm[j]
+        s.total_saturated += saturated
+        s.total_zero_wrench += zero_wrench
+
+        if time_ns[i] < s.settled_ns:
+            pass
+        elif s.mode == LEARN or time_ns[i] < s.zero_until_ns:
+            if s.phase == CONTACT:
+                count = _end(s, i, time_ns[i], ZEROED, events, count)
+            _learn_tick(settings, s, True)
+        elif s.phase == IDLE:
+            if above_off:
+                s.waiting = 0
+                s.window_count = 0
+            else:
+                _learn_tick(settings, s, False)
+            if _rises(settings, s, time_ns[i], step_sec, z, above_on, above_off):
+                _begin_contact(settings, s)
+                events[count].kind = ONSET
+                events[count].tick = i
+                events[count].time_ns = time_ns[i]
+                events[count].onset_ns = s.onset_ns
+                count += 1
+        elif s.bridging:
+            s.bridging = 0
+            if above_off and _same_direction(s):
+                s.below_ns = -1
+            else:
+                count = _end(s, i, s.gap_start_ns, GAP, events, count)
+                s.earliest_onset_ns = s.settled_ns - _SETTLE_NS
+        elif time_ns[i] - s.onset_ns > settings.longest_ns:
+            # Nobody pushes for so long: the load has changed, and with it the bias.
+            count = _end(s, i, time_ns[i], TIMEOUT, events, count)
+            s.zero_until_ns = 0
+        elif above_off:
+            s.below_ns = -1
+        else:
+            if s.below_ns < 0:
+                s.below_ns = time_ns[i]
+            if time_ns[i] - s.below_ns >= settings.off_dwell_ns:
+                end_ns = max(s.below_ns - settings.delay_ns, s.onset_ns)
+                count = _end(s, i, end_ns, RELEASED, events, count)
+
+        if s.phase == CONTACT and not s.bridging:
+            _remember(s, z, size, saturated, zero_wrench)
+        elif not above_off and s.force_time_ns == time_ns[i]:
+            share = min(step_sec / _WRENCH_BASELINE_SEC, 1.0)
+            for k in range(3):
+                s.force_baseline[k] += share * (s.force[k] - s.force_baseline[k])
+
+        statistic[i] = z
+        phase[i] = s.phase
+        for j in range(JOINT_COUNT):
+            residual_nm[i, j] = s.torque[j] - s.bias[j]
+        for k in range(3):
+            known = s.force_time_ns == time_ns[i]
+            force_n[i, k] = s.force[k] - s.force_baseline[k] if known else math.nan
+    return count
+
+
+@numba.njit(cache=True)
+def _restart(
+    settings: Settings,
+    s: np.ndarray,
+    tick: int,
+    time_ns: int,
+    epoch: int,
+    torque_nm: np.ndarray,
+    events: np.ndarray,
+    count: int,
+) -> int:
+    """Begins anew after a gap or a jump of the clock, closing or bridging an open contact."""
+    jumped = s.time_ns >= 0 and (epoch != s.epoch or time_ns <= s.time_ns)
+    gap_ns = time_ns - s.time_ns if s.time_ns >= 0 and not jumped else 0
+    if s.phase == CONTACT:
+        last_ns = s.gap_start_ns if s.bridging else s.time_ns
+        if s.below_ns >= 0 and not s.bridging:
+            last_ns = max(s.below_ns - settings.delay_ns, s.onset_ns)
+        if jumped or time_ns - last_ns > settings.bridge_ns:
+            count = _end(s, tick, last_ns, CLOCK_JUMP if jumped else GAP, events, count)
+        else:
+            s.gap_start_ns = last_ns
+            s.bridging = 1
+            s.gap_ns += gap_ns
+    # What wandered unseen is less certain now; an hour of silence is not worse than a fresh start.
+    drifted = min(settings.drift_variance_per_sec * gap_ns * 1e-9, settings.prior_variance)
+    s.covariance[0, 0] += drifted
+    if s.time_ns < 0 or jumped:
+        s.force_time_ns = -1
+        if s.zero_until_ns > 0:
+            s.zero_until_ns = -1
+    for j in range(JOINT_COUNT):
+        s.last_raw[j] = torque_nm[j]
+        s.raw_before[j] = torque_nm[j]
+        s.first_stage[j] = torque_nm[j]
+        s.torque[j] = torque_nm[j]
+    s.epoch = epoch
+    s.settled_ns = time_ns + _SETTLE_NS
+    s.earliest_onset_ns = time_ns
+    s.bias_time_ns = -1
+    s.evidence_sec = 0.0
+    s.rising_ns = -1
+    s.crossing_ns = -1
+    s.window_count = 0
+    s.waiting = 0
+    return count
+
+
+@numba.njit(cache=True)
+def _begin_zero(settings: Settings, s: np.ndarray, time_ns: int) -> None:
+    """Takes the torque from here on as bias, whatever it is."""
+    s.zero_until_ns = time_ns + _ZERO_NS
+    s.covariance[0, 0] += settings.prior_variance
+    s.window_count = 0
+    s.waiting = 0
+
+
+@numba.njit(cache=True)
+def _filter_torque(settings: Settings, s: np.ndarray, raw: np.ndarray, step_sec: float) -> None:
+    middle = np.empty(JOINT_COUNT)
+    for j in range(JOINT_COUNT):
+        second_difference = abs(raw[j] - 2.0 * s.last_raw[j] + s.raw_before[j])
+        rises = second_difference > s.roughness[j]
+        memory_sec = _ROUGHNESS_ATTACK_SEC if rises else _ROUGHNESS_DECAY_SEC
+        s.roughness[j] += min(step_sec / memory_sec, 1.0) * (second_difference - s.roughness[j])
+        middle[j] = median_of_three(raw[j], s.last_raw[j], s.raw_before[j])
+        s.raw_before[j] = s.last_raw[j]
+        s.last_raw[j] = raw[j]
+    low_pass_step(s.first_stage, s.torque, middle, step_sec / settings.time_constant_sec)
+
+
+@numba.njit(cache=True)
+def _filter_force(
+    settings: Settings, s: np.ndarray, wrench: np.ndarray, age_ns: int, time_ns: int
+) -> bool:
+    """Filters the force and returns whether the wrench is zero, as it is near a singularity."""
+    if age_ns > settings.gap_ns:
+        return False
+    zero = True
+    for k in range(6):
+        zero &= wrench[k] == 0.0
+    if zero:
+        return True
+    if s.force_time_ns < 0 or time_ns - s.force_time_ns > settings.gap_ns:
+        for k in range(3):
+            s.force_first_stage[k] = wrench[k]
+            s.force[k] = wrench[k]
+            if s.force_time_ns < 0:
+                s.force_baseline[k] = wrench[k]
+    else:
+        step = (time_ns - s.force_time_ns) * 1e-9 / settings.time_constant_sec
+        low_pass_step(s.force_first_stage, s.force, wrench[:3], step)
+    s.force_time_ns = time_ns
+    return False
+
+
+@numba.njit(cache=True)
+def _statistic(settings: Settings, s: np.ndarray, step_sec: float) -> tuple[float, float]:
+    """Returns the residual's size in standard deviations and in N·m.
+
+    A rough signal, such as a burst of noise, is expected to leave roughness / white · √(h / 4τ)
+    behind the filter: then that is the noise, not what was seen in quieter times.
+    """
+    passed = min(step_sec / (4.0 * settings.time_constant_sec), 1.0)
+    squares = 0.0
+    size = 0.0
+    for j in range(JOINT_COUNT):
+        residual = s.torque[j] - s.bias[j]
+        rough = s.roughness[j] / _ROUGHNESS_OF_WHITE_NOISE
+        noise = max(s.noise_variance[j], rough * rough * passed)
+        noise = max(noise, settings.noise_floor_variance)
+        squares += residual * residual / (noise + s.bias_variance)
+        size += residual * residual
+    return math.sqrt(squares), math.sqrt(size)
+
+
+@numba.njit(cache=True)
+def _rises(
+    settings: Settings,
+    s: np.ndarray,
+    time_ns: int,
+    step_sec: float,
+    z: float,
+    above_on: bool,
+    above_off: bool,
+) -> bool:
+    """Gathers evidence of a contact: time above the threshold, lost twice as fast below it."""
+    if not above_off:
+        s.rising_ns = -1
+        s.crossing_ns = -1
+    else:
+        if s.rising_ns < 0:
+            s.rising_ns = time_ns
+            s.rising_statistic = z
+        if above_on and s.crossing_ns < 0:
+            s.crossing_ns = time_ns
+            s.crossing_statistic = z
+    # However slow the stream, one sample alone is no evidence.
+    step_sec = min(step_sec, settings.on_dwell_sec / 2.0)
+    s.evidence_sec += step_sec if above_on else -2.0 * step_sec
+    s.evidence_sec = max(s.evidence_sec, 0.0)
+    return above_on and s.evidence_sec >= settings.on_dwell_sec
+
+
+@numba.njit(cache=True)
+def _begin_contact(settings: Settings, s: np.ndarray) -> None:
+    ramp_ns = 0.0
+    if s.crossing_statistic > s.rising_statistic:
+        slope_ns = (s.crossing_ns - s.rising_ns) / (s.crossing_statistic - s.rising_statistic)
+        ramp_ns = min(slope_ns * s.rising_statistic, _LONGEST_RAMP_NS)
+    s.onset_ns = max(s.rising_ns - int(ramp_ns) - settings.delay_ns, s.earliest_onset_ns)
+    s.phase = CONTACT
+    s.below_ns = -1
+    s.bridging = 0
+    s.evidence_sec = 0.0
+    s.peak_statistic = 0.0
+    s.peak_torque = 0.0
+    s.peak_force = 0.0
+    s.ticks = 0
+    s.saturated = 0
+    s.zero_wrench = 0
+    s.gap_ns = 0
+    for j in range(JOINT_COUNT):
+        s.direction[j] = 0.0
+
+
+@numba.njit(cache=True)
+def _remember(s: np.ndarray, z: float, size: float, saturated: bool, zero_wrench: bool) -> None:
+    s.ticks += 1
+    s.saturated += saturated
+    s.zero_wrench += zero_wrench
+    s.peak_statistic = max(s.peak_statistic, z)
+    s.peak_torque = max(s.peak_torque, size)
+    if s.force_time_ns == s.time_ns:
+        square = 0.0
+        for k in range(3):
+            square += (s.force[k] - s.force_baseline[k]) ** 2
+        s.peak_force = max(s.peak_force, math.sqrt(square))
+    if s.below_ns < 0:
+        for j in range(JOINT_COUNT):
+            s.direction[j] = s.torque[j] - s.bias[j]
+
+
+@numba.njit(cache=True)
+def _same_direction(s: np.ndarray) -> bool:
+    """Tells whether the residual points as it did before the gap, within 60°."""
+    dot, before, now = 0.0, 0.0, 0.0
+    for j in range(JOINT_COUNT):
+        residual = s.torque[j] - s.bias[j]
+        dot += residual * s.direction[j]
+        before += s.direction[j] ** 2
+        now += residual**2
+    return dot > 0.5 * math.sqrt(before * now)
+
+
+@numba.njit(cache=True)
+def _end(
+    s: np.ndarray, tick: int, end_ns: int, reason: int, events: np.ndarray, count: int
+) -> int:
+    event = events[count]
+    event.kind = END
+    event.tick = tick
+    event.time_ns = s.time_ns
+    event.onset_ns = s.onset_ns
+    event.end_ns = end_ns
+    event.reason = reason
+    event.peak_statistic = s.peak_statistic
+    event.peak_torque = s.peak_torque
+    event.peak_force = s.peak_force
+    event.ticks = s.ticks
+    event.saturated = s.saturated
+    event.zero_wrench = s.zero_wrench
+    event.gap_ns = s.gap_ns
+    s.phase = IDLE
+    s.bridging = 0
+    s.earliest_onset_ns = end_ns
+    s.evidence_sec = 0.0
+    s.rising_ns = -1
+    s.crossing_ns = -1
+    s.window_count = 0
+    s.waiting = 0
+    return count + 1
+
+
+@numba.njit(cache=True)
+def _learn_tick(settings: Settings, s: np.ndarray, at_once: bool) -> None:
+    """Adds a tick to the current window; a full one waits its turn, or teaches at once."""
+    if s.window_count == 0:
+        s.window_start_ns = s.time_ns
+        s.window_feature[:] = 0.0
+        s.window_torque[:] = 0.0
+        s.window_residual[:] = 0.0
+        s.window_square[:] = 0.0
+    s.window_count += 1
+    for i in range(FEATURE_COUNT):
+        s.window_feature[i] += s.feature[i]
+    for j in range(JOINT_COUNT):
+        residual = s.torque[j] - s.bias[j]
+        s.window_torque[j] += s.torque[j]
+        s.window_residual[j] += residual
+        s.window_square[j] += residual * residual
+    if s.time_ns - s.window_start_ns < _WINDOW_NS:
+        return
+    if s.waiting == _WAITING or (s.waiting > 0 and s.waiting >= settings.quiet_windows):
+        _teach(settings, s, 0)
+        for w in range(1, s.waiting):
+            s.waiting_feature[w - 1] = s.waiting_feature[w]
+            s.waiting_torque[w - 1] = s.waiting_torque[w]
+            s.waiting_residual[w - 1] = s.waiting_residual[w]
+            s.waiting_square[w - 1] = s.waiting_square[w]
+        s.waiting -= 1
+    w = s.waiting
+    for i in range(FEATURE_COUNT):
+        s.waiting_feature[w, i] = s.window_feature[i] / s.window_count
+    for j in range(JOINT_COUNT):
+        s.waiting_torque[w, j] = s.window_torque[j] / s.window_count
+        s.waiting_residual[w, j] = s.window_residual[j] / s.window_count
+        s.waiting_square[w, j] = s.window_square[j] / s.window_count
+    s.waiting += 1
+    s.window_count = 0
+    if at_once:
+        for w in range(s.waiting):
+            _teach(settings, s, w)
+        s.waiting = 0
+
+
+@numba.njit(cache=True)
+def _teach(settings: Settings, s: np.ndarray, w: int) -> None:
+    """Lets one window teach the bias and the noise level."""
+    # The bias has wandered since the last lesson; never beyond what a fresh start believes.
+    s.covariance[0, 0] += settings.drift_variance_per_sec * _WINDOW_NS * 1e-9
+    noise = 0.0
+    for j in range(JOINT_COUNT):
+        noise += s.noise_variance[j] / JOINT_COUNT
+    error_variance = _ERROR_INFLATION * (noise + settings.model_error_variance)
+    feature = s.waiting_feature[w]
+    torque = s.waiting_torque[w]
+    clip = math.inf if s.time_ns < s.zero_until_ns else _SURPRISE_CLIP
+    bias.learn(s.weights, s.covariance, feature, torque, error_variance, clip)
+    s.bias_time_ns = -1
+    s.noise_windows = min(s.noise_windows + 1, _NOISE_WINDOWS)
+    for j in range(JOINT_COUNT):
+        mean = torque[j]
+        for i in range(FEATURE_COUNT):
+            mean -= feature[i] * s.weights[i, j]
+        # What is left of the window's mean, and how the signal moved about that mean.
+        moved = s.waiting_square[w, j] - s.waiting_residual[w, j] ** 2
+        square = min(mean * mean + max(moved, 0.0), _LARGEST_NOISE_NM**2)
+        s.noise_variance[j] += (square - s.noise_variance[j]) / s.noise_windows

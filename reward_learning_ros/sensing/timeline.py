@@ -1,0 +1,119 @@
+"""Which plan was played when, and where in it the playback was."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+
+from reward_learning_ros.arm.curve import curve
+from reward_learning_ros.interface.plan import Plan
+from reward_learning_ros.sensing.samples import NANOSECONDS
+
+# Contacts and the delays of status messages are far shorter than this.
+_MEMORY_NS = 120 * NANOSECONDS
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaybackMoment:
+    """What the playback said at one time.
+
+    Attributes:
+        time_ns: when.
+        plan: the plan being played, or held at its end or during a pause; None if there is none.
+        plan_time_sec: where in the plan.
+        is_moving: whether the time of the plan runs.
+    """
+
+    time_ns: int
+    plan: Plan | None
+    plan_time_sec: float
+    is_moving: bool
+
+
+class PlaybackTimeline:
+    """The playback's recent past, from its own messages."""
+
+    def __init__(self) -> None:
+        self._moments: list[PlaybackMoment] = []
+
+    def add(self, moment: PlaybackMoment) -> None:
+        """Takes note of a moment; a clock that jumped backwards begins a new past."""
+        moments = self._moments
+        if moments and moment.time_ns < moments[-1].time_ns:
+            if moments[-1].time_ns - moment.time_ns > NANOSECONDS:
+                moments.clear()
+            else:
+                index = bisect_right([m.time_ns for m in moments], moment.time_ns)
+                moments.insert(index, moment)
+                return
+        moments.append(moment)
+        # In chunks, so that forgetting costs nothing on average.
+        if len(moments) > 1000 and moments[500].time_ns < moment.time_ns - _MEMORY_NS:
+            del moments[:500]
+
+    def plan_during(self, start_ns: int, end_ns: int) -> tuple[Plan, int, int] | None:
+        """Returns the plan that a contact belongs to, and from when to when it was played.
+
+        It is the plan that was played when the contact began; if there was none, the first one
+        that began before the contact ended. The time is cut where another plan took over.
+        """
+        plan: Plan | None = None
+        from_ns = start_ns
+        for moment, until_ns in self._spans(end_ns):
+            if until_ns <= start_ns:
+                continue
+            if plan is None:
+                if moment.plan is not None:
+                    plan = moment.plan
+                    from_ns = max(moment.time_ns, start_ns)
+            elif moment.plan is not plan and (
+                moment.plan is None or moment.plan.stamp_ns != plan.stamp_ns
+            ):
+                return plan, from_ns, moment.time_ns
+        return None if plan is None else (plan, from_ns, end_ns)
+
+    def _spans(self, end_ns: int) -> list[tuple[PlaybackMoment, int]]:
+        """Returns the moments that began before a time, and until when each was the last word."""
+        moments = [moment for moment in self._moments if moment.time_ns <= end_ns]
+        return [
+            (moment, moments[i + 1].time_ns if i + 1 < len(moments) else end_ns + 1)
+            for i, moment in enumerate(moments)
+        ]
+
+    def plan_time_sec(self, time_ns: np.ndarray) -> np.ndarray:
+        """Returns the time in the plan (n,) at times (n,), NaN where nothing is known.
+
+        Between two moments of one plan it is interpolated, so a playback that is slowed down is
+        followed; after the last one it runs on, or stands still if the playback does.
+        """
+        time_ns = np.asarray(time_ns, dtype=np.int64)
+        if not self._moments:
+            return np.full(len(time_ns), np.nan)
+        starts = np.array([moment.time_ns for moment in self._moments], dtype=np.int64)
+        places = np.searchsorted(starts, time_ns, side='right') - 1
+        result = np.full(len(time_ns), np.nan)
+        for place in np.unique(places[places >= 0]):
+            here = places == place
+            moment = self._moments[place]
+            if moment.plan is None:
+                continue
+            elapsed_sec = (time_ns[here] - moment.time_ns) / NANOSECONDS
+            speed = 1.0 if moment.is_moving else 0.0
+            if moment.is_moving and place + 1 < len(self._moments):
+                after = self._moments[place + 1]
+                if after.plan is moment.plan and after.time_ns > moment.time_ns:
+                    span_sec = (after.time_ns - moment.time_ns) / NANOSECONDS
+                    speed = (after.plan_time_sec - moment.plan_time_sec) / span_sec
+            duration_sec = moment.plan.duration_sec
+            result[here] = np.clip(moment.plan_time_sec + speed * elapsed_sec, 0.0, duration_sec)
+        return result
+
+
+def planned_position_m(plan: Plan, plan_time_sec: np.ndarray) -> np.ndarray:
+    """Returns where the tool should be (k, 3) at times (k,) in a plan, on the arm's curve."""
+    if len(plan.positions) == 1:
+        return np.repeat(plan.positions, len(plan_time_sec), axis=0)
+    shares = np.linspace(0.0, 1.0, len(plan.times_sec))
+    return curve(plan.positions, np.interp(plan_time_sec, plan.times_sec, shares)).value
