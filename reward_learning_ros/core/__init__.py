@@ -1,1 +1,63 @@
-"""Bayesian reward learning, tasks and planning: no ROS, no physics engine."""
+"""Bayesian reward learning, tasks and planning: no ROS, no physics engine.
+
+Names are imported when they are first used, so that importing this package is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reward_learning_ros.core.domain import BetaPrior, ThetaDomain
+    from reward_learning_ros.core.inference import Inference, Progress, infer
+    from reward_learning_ros.core.posterior import Posterior
+    from reward_learning_ros.core.samplers.base import Settings
+    from reward_learning_ros.core.samplers.ensemble import EnsembleSize
+    from reward_learning_ros.core.task import Task, TrajectorySpace
+    from reward_learning_ros.core.tasks import load_task, task_names
+    from reward_learning_ros.core.trajectory import CorrectionSequence
+
+_PLACES = {
+    'BetaPrior': 'domain',
+    'CorrectionSequence': 'trajectory',
+    'EnsembleSize': 'samplers.ensemble',
+    'Inference': 'inference',
+    'Posterior': 'posterior',
+    'Progress': 'inference',
+    'Settings': 'samplers.base',
+    'Task': 'task',
+    'ThetaDomain': 'domain',
+    'TrajectorySpace': 'task',
+    'infer': 'inference',
+    'load_task': 'tasks',
+    'task_names': 'tasks',
+}
+
+__all__ = [
+    'BetaPrior',
+    'CorrectionSequence',
+    'EnsembleSize',
+    'Inference',
+    'Posterior',
+    'Progress',
+    'Settings',
+    'Task',
+    'ThetaDomain',
+    'TrajectorySpace',
+    'infer',
+    'load_task',
+    'task_names',
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    value = getattr(import_module(f'{__name__}.{_PLACES[name]}'), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

@@ -31,3 +31,11 @@ class MissingExtraError(RewardLearningError, ImportError):
             f'{purpose} needs the Python package {package!r}, which is not installed: '
             f"`pip install 'reward_learning_ros[{extra}]'`"
         )
+
+
+class CancelledError(RewardLearningError):
+    """The caller stopped a computation before it had a result."""
+
+
+class NotCoveredError(RewardLearningError):
+    """A pool of corrections does not cover the θ that it is asked about."""

@@ -1,0 +1,127 @@
+"""Numba, set up once: the signature of features and how a user's function comes to have it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from reward_learning_ros.core.errors import InvalidInputError
+
+# Kernels call features and priors through a pointer of a fixed type: so a kernel is compiled once,
+# whatever the task, and its machine code can be kept on disk.
+FEATURES_SIGNATURE = types.void(types.float64[:, ::1], types.float64[::1])
+LOG_PRIOR_SIGNATURE = types.float64(types.float64[::1])
+FEATURES_TYPE = types.FunctionType(FEATURES_SIGNATURE)
+LOG_PRIOR_TYPE = types.FunctionType(LOG_PRIOR_SIGNATURE)
+GENERATOR_TYPE = numba.typeof(np.random.default_rng(0))
+JIT_ENABLED = not numba.config.DISABLE_JIT
+
+Features = Callable[[np.ndarray, np.ndarray], None]
+LogPrior = Callable[[np.ndarray], float]
+
+
+class SlowFunctionWarning(UserWarning):
+    """A user's function could not be compiled, so inference runs in plain Python."""
+
+
+def features_kernel(function: Features) -> Features:
+    """Compile a function `(trajectory, out)` of this package, kept in the cache on disk."""
+    compiled: Features = numba.njit(FEATURES_SIGNATURE, cache=True, error_model='numpy')(function)
+    return compiled
+
+
+def compile_features(function: Callable[..., Any], size: int) -> Features:
+    """Return a user's `features(trajectory) -> (size,)` in the form that kernels call.
+
+    A function that Numba cannot compile is wrapped in plain Python, with a warning; see
+    `is_compiled`.
+    """
+    if is_compiled(function):
+        return function
+
+    def in_python(trajectory: np.ndarray, out: np.ndarray) -> None:
+        values = function(trajectory)
+        if len(values) != size:
+            raise InvalidInputError(
+                f'{_name(function)} returned {len(values)} features where {size} are named'
+            )
+        for index in range(size):
+            out[index] = values[index]
+
+    if not JIT_ENABLED:
+        return in_python
+    inner = function if _is_dispatcher(function) else numba.njit(error_model='numpy')(function)
+
+    def wrapper(trajectory: np.ndarray, out: np.ndarray) -> None:
+        values = inner(trajectory)
+        for index in range(size):
+            out[index] = values[index]
+
+    try:
+        compiled: Features = numba.njit(FEATURES_SIGNATURE, error_model='numpy')(wrapper)
+    except Exception as error:  # Numba raises many kinds, and none of them may stop the user.
+        _warn_slow(function, error)
+        return in_python
+    return compiled
+
+
+def compile_log_prior(function: Callable[..., Any]) -> LogPrior:
+    """Return a user's `log_prior(theta) -> float` in the form that kernels call."""
+    if is_compiled(function) or not JIT_ENABLED:
+        return function
+    try:
+        compiled: LogPrior = numba.njit(LOG_PRIOR_SIGNATURE, error_model='numpy')(function)
+    except Exception as error:  # as above
+        _warn_slow(function, error)
+        return function
+    return compiled
+
+
+def is_compiled(function: Callable[..., Any]) -> bool:
+    """Tell whether a function is machine code of one fixed signature."""
+    return _is_dispatcher(function) and len(function.signatures) == 1 and not function._can_compile  # type: ignore[attr-defined]
+
+
+def kernel_for(kernel: Callable[..., Any], *functions: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel, or its plain Python form if one of the functions it calls is not compiled."""
+    if JIT_ENABLED and not all(is_compiled(function) for function in functions):
+        python_form: Callable[..., Any] = kernel.py_func  # type: ignore[attr-defined]
+        return python_form
+    return kernel
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, 'sched_getaffinity'):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@numba.njit(LOG_PRIOR_SIGNATURE, cache=True)
+def flat_log_prior(theta: np.ndarray) -> float:
+    """Return the logarithm of a constant density."""
+    return 0.0
+
+
+def _is_dispatcher(function: object) -> bool:
+    return hasattr(function, 'py_func') and hasattr(function, 'signatures')
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, '__qualname__', repr(function))
+
+
+def _warn_slow(function: Callable[..., Any], error: Exception) -> None:
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    warnings.warn(
+        f'{_name(function)} cannot be compiled ({reason}); inference runs in plain Python, about '
+        'a thousand times slower. Scalar Python over one trajectory compiles.',
+        SlowFunctionWarning,
+        stacklevel=3,
+    )

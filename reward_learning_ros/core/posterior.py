@@ -1,0 +1,186 @@
+"""What was learned about θ and β: draws, summaries, and how far to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+STATISTICS = ('mean', 'sd', '5%', '50%', '95%')
+# Beyond these a posterior should not be trusted.
+MAX_R_HAT = 1.05
+MIN_ESS = 100.0
+MAX_STUCK = 0.2
+MIN_EFFECTIVE_MEMBERS = 4.0
+MIN_RELEVANCE = 0.5
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Posterior:
+    """Draws from the posterior of θ and β.
+
+    Attributes:
+        chains: (C, N, d) draws of θ.
+        beta_chains: (C, N) draws of β.
+        feature_names: What each component of θ weighs.
+        method: The sampler.
+        sampling: What the sampler says about its own work.
+        configuration: All that determined the result, the seed included.
+        reward_spread: (d + 1, d + 1) covariance of the statistics of one block of random
+            corrections, by which β is judged; None if it is unknown.
+    """
+
+    chains: np.ndarray
+    beta_chains: np.ndarray
+    feature_names: tuple[str, ...]
+    method: str
+    sampling: Mapping[str, float] = field(default_factory=dict)
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+    reward_spread: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        self.chains.setflags(write=False)
+        self.beta_chains.setflags(write=False)
+
+    @property
+    def samples(self) -> np.ndarray:
+        """All draws of θ (draws, d)."""
+        return self.chains.reshape(-1, self.chains.shape[2])
+
+    @property
+    def beta_samples(self) -> np.ndarray:
+        """All draws of β (draws,)."""
+        return self.beta_chains.reshape(-1)
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """The posterior mean of θ (d,)."""
+        return self.samples.mean(axis=0)
+
+    @property
+    def beta_is_fixed(self) -> bool:
+        """Whether β was given instead of inferred."""
+        return bool(np.ptp(self.beta_chains) == 0.0)
+
+    def interval(self, probability: float = 0.9) -> np.ndarray:
+        """Return the central interval (2, d) of each component of θ."""
+        tail = (1.0 - probability) / 2.0
+        return np.quantile(self.samples, [tail, 1.0 - tail], axis=0)
+
+    def table(self) -> np.ndarray:
+        """Return the rows of `STATISTICS` for θ and β (5, d + 1)."""
+        values = np.column_stack([self.samples, self.beta_samples])
+        quantiles = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
+        return np.vstack([values.mean(axis=0), values.std(axis=0), quantiles])
+
+    def summary(self) -> str:
+        """Return a table of θ and β with their uncertainty and the quality of the draws."""
+        names = (*self.feature_names, 'β')
+        width = max(len(name) for name in names)
+        lines = [' ' * width + ''.join(f'{name:>9}' for name in (*STATISTICS, 'ess', 'r_hat'))]
+        table = self.table()
+        diagnostics = self.diagnostics
+        for index, name in enumerate(names):
+            numbers = ''.join(f'{value:9.3f}' for value in table[:, index])
+            if name == 'β' and self.beta_is_fixed:
+                lines.append(f'{name:<{width}}{numbers}    fixed')
+                continue
+            ess, r_hat = diagnostics['ess_bulk'][index], diagnostics['r_hat'][index]
+            lines.append(f'{name:<{width}}{numbers}{ess:9.0f}{r_hat:9.3f}')
+        return '\n'.join([*lines, *(f'warning: {text}' for text in self.warnings)])
+
+    @cached_property
+    def diagnostics(self) -> dict[str, Any]:
+        """R̂ and bulk and tail ESS of θ and β (by ArviZ), and what the sampler counted."""
+        # ArviZ takes seconds to import: only who asks waits for it.
+        import arviz
+
+        components = self.chains.shape[2] + (0 if self.beta_is_fixed else 1)
+        result: dict[str, Any] = {}
+        for key, function in (
+            ('r_hat', arviz.rhat),
+            ('ess_bulk', lambda draws: arviz.ess(draws, method='bulk')),
+            ('ess_tail', lambda draws: arviz.ess(draws, method='tail')),
+        ):
+            values = np.full(self.chains.shape[2] + 1, np.nan)
+            for index in range(components):
+                values[index] = float(function(self._component(index)))
+            result[key] = values
+        result['max_r_hat'] = float(np.nanmax(result['r_hat']))
+        result['min_ess_bulk'] = float(np.nanmin(result['ess_bulk']))
+        result['min_ess_tail'] = float(np.nanmin(result['ess_tail']))
+        result.update(self.sampling)
+        return result
+
+    @cached_property
+    def relevance(self) -> float:
+        """The probability that the features explain the corrections at all.
+
+        That is P(β σ > 1), σ the spread of the reward over random corrections: below it, what the
+        person did is hardly told from chance, whatever their θ. NaN if β was given.
+        """
+        if self.beta_is_fixed or self.reward_spread is None:
+            return float('nan')
+        weights = np.column_stack([self.samples, np.ones(len(self.samples))])
+        spread = np.sqrt(np.einsum('ni,ij,nj->n', weights, self.reward_spread, weights))
+        return float((self.beta_samples * spread > 1.0).mean())
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """Why this posterior should not be trusted, in words; empty if it may be."""
+        found = []
+        numbers = self.diagnostics
+        if not numbers['max_r_hat'] <= MAX_R_HAT:
+            found.append(
+                f'the chains disagree (R̂ {numbers["max_r_hat"]:.2f}, at most {MAX_R_HAT} wanted): '
+                'run longer'
+            )
+        if not numbers['min_ess_bulk'] >= MIN_ESS:
+            found.append(
+                f'only {numbers["min_ess_bulk"]:.0f} effective draws (at least {MIN_ESS:.0f} '
+                'wanted): run longer'
+            )
+        if numbers.get('stuck_auxiliaries', 0.0) > MAX_STUCK:
+            found.append(
+                f'{numbers["stuck_auxiliaries"]:.0%} of the auxiliaries never moved: more inner '
+                'steps, or auxiliary_start ensemble'
+            )
+        if numbers.get('ensemble_jumps', 0.0) > 0.0 and (
+            numbers['effective_members'] < MIN_EFFECTIVE_MEMBERS
+        ):
+            found.append(
+                f'the ensemble hardly covers this θ ({numbers["effective_members"]:.1f} effective '
+                'members): a larger ensemble is needed'
+            )
+        if self.relevance < MIN_RELEVANCE:
+            found.append(
+                f'the features hardly explain the corrections (relevance {self.relevance:.2f}): '
+                'something that is no feature of the task may have moved the person'
+            )
+        return tuple(found)
+
+    @property
+    def is_trustworthy(self) -> bool:
+        """Whether there is no warning."""
+        return not self.warnings
+
+    def to_arviz(self) -> Any:
+        """Return ArviZ InferenceData with dimensions chain, draw and feature."""
+        import arviz
+
+        extra = {} if self.beta_is_fixed else {'beta': self.beta_chains}
+        data = arviz.from_dict(
+            posterior={'theta': self.chains, **extra},
+            coords={'feature': list(self.feature_names)},
+            dims={'theta': ['feature']},
+        )
+        data.posterior.attrs.update(method=self.method, configuration=repr(self.configuration))
+        return data
+
+    def _component(self, index: int) -> np.ndarray:
+        if index < self.chains.shape[2]:
+            return np.asarray(self.chains[:, :, index])
+        return self.beta_chains

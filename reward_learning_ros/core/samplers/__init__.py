@@ -1,0 +1,1 @@
+"""Samplers of θ, one file per algorithm, and the compiled kernels that they share."""

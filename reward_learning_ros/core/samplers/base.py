@@ -1,0 +1,143 @@
+"""What every sampler is given, what it keeps for each chain, and what it must do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from reward_learning_ros.core.checks import positive_number, whole_number
+from reward_learning_ros.core.compiled import Features, LogPrior
+from reward_learning_ros.core.domain import BOX, UNIT, UNIT_NONNEGATIVE, BetaPrior, ThetaDomain
+from reward_learning_ros.core.errors import UnknownNameError
+from reward_learning_ros.core.human_model import Evidence
+from reward_learning_ros.core.samplers import outer as outer_module
+from reward_learning_ros.core.samplers.ensemble import EnsembleSize
+from reward_learning_ros.core.samplers.outer import Outer
+
+_KINDS = {
+    BOX: outer_module.BOX,
+    UNIT: outer_module.SPHERE,
+    UNIT_NONNEGATIVE: outer_module.POSITIVE_SPHERE,
+}
+STARTS = ('data', 'carried', 'ensemble')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How long and how hard a run works.
+
+    Attributes:
+        chains: How many chains of θ run side by side.
+        warmup: Outer steps of each chain in which proposals are tuned; not kept.
+        batch: Draws of each chain between two looks at the caller and at convergence.
+        thin: Outer steps for each draw that is kept.
+        max_draws: Draws of each chain at which a run ends, converged or not.
+        target_ess: Effective draws of every component at which a run ends.
+        target_r_hat: R̂ of every component at which a run may end.
+        auxiliary_start: Where an auxiliary starts: `ensemble` (jumps), `carried` (where the one
+            before ended) or `data` (Algorithm 3 as printed).
+        one_auxiliary: Use one auxiliary for all independent trajectories, as printed in the paper;
+            biased for more than one.
+        inner_steps: Steps of the inner sampler for each auxiliary.
+        candidates: Members of the ensemble that each auxiliary looks at.
+        samples: Corrections N of the `sampling` method (equation M3).
+        ensemble: Size of the ensemble.
+    """
+
+    chains: int = 4
+    warmup: int = 800
+    batch: int = 250
+    thin: int = 4
+    max_draws: int = 20000
+    target_ess: float = 400.0
+    target_r_hat: float = 1.01
+    auxiliary_start: str = 'ensemble'
+    one_auxiliary: bool = False
+    inner_steps: int = 24
+    candidates: int = 128
+    samples: int = 1000
+    ensemble: EnsembleSize = field(default_factory=EnsembleSize)
+
+    def __post_init__(self) -> None:
+        for name in ('chains', 'thin', 'candidates', 'samples'):
+            whole_number(getattr(self, name), name, 1)
+        for name in ('warmup', 'inner_steps'):
+            whole_number(getattr(self, name), name, 0)
+        for name in ('batch', 'max_draws'):
+            whole_number(getattr(self, name), name, 8)
+        positive_number(self.target_ess, 'target_ess')
+        positive_number(self.target_r_hat, 'target_r_hat')
+        if self.auxiliary_start not in STARTS:
+            raise UnknownNameError('auxiliary start', self.auxiliary_start, STARTS)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """What is to be inferred from what."""
+
+    size: int  # d
+    features: Features
+    log_prior: LogPrior
+    domain: ThetaDomain
+    beta: BetaPrior
+    evidence: Evidence
+    settings: Settings
+    seed: np.random.SeedSequence
+    executor: Executor | None = None
+    should_stop: Callable[[], bool] = lambda: False
+
+    def stream(self, *key: int) -> np.random.SeedSequence:
+        """Return the seed of one stream of random numbers, the same whatever else is drawn."""
+        return np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, *key))
+
+
+@dataclass(kw_only=True, eq=False)
+class Chain:
+    """One chain: where it is, how it steps, and what it has counted."""
+
+    outer: Outer
+    rng: np.random.Generator
+    counters: np.ndarray
+    state: Any = None
+
+    @classmethod
+    def start(cls, problem: Problem, index: int, counters: int) -> Chain:
+        """Start a chain at a draw from the prior."""
+        rng = np.random.default_rng(problem.stream(0, index))
+        low_beta, high_beta = np.log(problem.beta.low), np.log(problem.beta.high)
+        theta = problem.domain.sample(1, rng)[0]
+        position = np.append(theta, rng.uniform(low_beta, high_beta))
+        width = np.ones(problem.size)
+        if problem.domain.kind == BOX:
+            width = problem.domain.high - problem.domain.low
+        outer = Outer(
+            position,
+            np.array([_KINDS[problem.domain.kind]]),
+            np.append(problem.domain.low, low_beta),
+            np.append(problem.domain.high, high_beta),
+            np.array([0.3, 0.5]),
+            np.diag(width),
+        )
+        return cls(outer=outer, rng=rng, counters=np.zeros(counters))
+
+
+class Sampler(Protocol):
+    """A method of sampling θ.
+
+    The constructor takes the problem and does all the work that the chains share.
+    """
+
+    counters: int
+
+    def start(self, index: int) -> Chain:
+        """Return a new chain."""
+
+    def run(self, chain: Chain, thin: int, draws: np.ndarray) -> None:
+        """Run a chain on, `thin` steps for each of the draws (N, d + 1) of θ and β."""
+
+    def diagnostics(self, chains: list[Chain]) -> dict[str, float]:
+        """Return what the method has to say about its own work."""

@@ -1,0 +1,316 @@
+"""Double Metropolis–Hastings (Algorithms 2 and 3), compiled: one chain of θ and β."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+from numba.typed import List
+
+from reward_learning_ros.core.compiled import (
+    FEATURES_TYPE,
+    GENERATOR_TYPE,
+    LOG_PRIOR_TYPE,
+    Features,
+    LogPrior,
+    kernel_for,
+)
+from reward_learning_ros.core.samplers.base import STARTS, Chain, Problem
+from reward_learning_ros.core.samplers.ensemble import (
+    MEMBERS_TYPE,
+    Ensemble,
+    choose_member,
+    nearest_anchor,
+)
+from reward_learning_ros.core.samplers.kernels import KINDS, SPACE_TYPE, Scratch, advance, load
+from reward_learning_ros.core.samplers.outer import (
+    OUTER_TYPE,
+    Outer,
+    natural_parameters,
+    propose_outer,
+)
+
+# Anchors of the ensemble stand along this many directions for each feature.
+DIRECTIONS_PER_FEATURE = 4
+# Where an auxiliary starts: from the data as Algorithm 3 prints it, from the auxiliary of the
+# step before, or from there with a jump into the ensemble.
+START_DATA, START_CARRIED, START_ENSEMBLE = range(len(STARTS))
+
+# Rows of the counters that a chain adds to.
+OUTER_TRIED, OUTER_ACCEPTED, AUXILIARIES, STUCK, JUMPS, EFFECTIVE_MEMBERS, NOT_FINITE = range(7)
+COUNTERS = 7
+
+
+class Auxiliaries(NamedTuple):
+    """The auxiliaries of one chain, one for each block of data."""
+
+    space: np.ndarray  # (B,) which space each lives in
+    copies: np.ndarray  # (B,) how many trajectories it stands for: 1, or K in the paper's form
+    data: np.ndarray  # (B, d + 1) statistics of the data
+    statistics: np.ndarray  # (B, d + 1) of the auxiliaries carried on
+
+
+AUXILIARIES_TYPE = types.NamedTuple(
+    [
+        types.Array(types.int64, 1, 'C'),
+        types.Array(types.float64, 1, 'C'),
+        types.Array(types.float64, 2, 'C'),
+        types.Array(types.float64, 2, 'C'),
+    ],
+    Auxiliaries,
+)
+_DELTAS = types.ListType(types.Array(types.float64, 2, 'C'))
+
+
+@numba.njit(
+    types.void(
+        FEATURES_TYPE,
+        LOG_PRIOR_TYPE,
+        types.ListType(SPACE_TYPE),
+        types.ListType(MEMBERS_TYPE),
+        OUTER_TYPE,
+        AUXILIARIES_TYPE,
+        _DELTAS,
+        _DELTAS,
+        types.int64,
+        types.int64,
+        types.int64,
+        types.int64,
+        types.Array(types.float64, 2, 'C'),
+        types.Array(types.float64, 1, 'C'),
+        types.Array(types.int64, 2, 'C'),
+        GENERATOR_TYPE,
+    ),
+    cache=True,
+    nogil=True,
+    error_model='numpy',
+)
+def double_mh_chain(
+    features: Features,
+    log_prior: LogPrior,
+    spaces: Any,
+    ensembles: Any,
+    outer: Outer,
+    auxiliaries: Auxiliaries,
+    data_deltas: Any,
+    carried_deltas: Any,
+    start: int,
+    candidates: int,
+    inner_steps: int,
+    thin: int,
+    draws: np.ndarray,
+    counters: np.ndarray,
+    counts: np.ndarray,
+    rng: np.random.Generator,
+) -> None:
+    """Run one chain on from where it is, `thin` outer steps for each row of `draws`.
+
+    Args:
+        spaces: Where the auxiliaries live.
+        ensembles: The members that they may jump to, one ensemble for each space.
+        outer: Position, domain and proposal of (θ, log β); the position is changed.
+        auxiliaries: What the data are and where the auxiliaries are; the latter is changed.
+        data_deltas: For each block, the admissible corrections (K, m) nearest to the data.
+        carried_deltas: For each block, the auxiliary (K, m) carried on; changed.
+        start: Where an auxiliary starts.
+        candidates: How many members of the ensemble each auxiliary looks at.
+        inner_steps: Steps of the inner sampler for each auxiliary.
+        draws: (N, d + 1) receives θ and β.
+        counters: (COUNTERS,) added to.
+        counts: (4, 2) inner moves tried and accepted, by kind; added to.
+    """
+    dimensions = draws.shape[1] - 1
+    blocks = auxiliaries.space.shape[0]
+    proposed = np.empty(dimensions + 1)
+    eta = np.empty(dimensions + 1)
+    eta_proposed = np.empty(dimensions + 1)
+    weights = np.empty(candidates + 1)
+    natural_parameters(outer.position, eta)
+    log_density = log_prior(outer.position[:dimensions])
+    for row in range(draws.shape[0]):
+        for _ in range(thin):
+            counters[OUTER_TRIED] += 1
+            if not propose_outer(outer, proposed, rng):
+                continue
+            natural_parameters(proposed, eta_proposed)
+            log_density_proposed = log_prior(proposed[:dimensions])
+            log_ratio = log_density_proposed - log_density
+            for block in range(blocks):
+                space = spaces[auxiliaries.space[block]]
+                members = ensembles[auxiliaries.space[block]]
+                anchor = nearest_anchor(eta_proposed, members)
+                rows = space.profiles.shape[0]
+                waypoints = space.profiles.shape[1]
+                axes = space.plan.shape[1]
+                scratch = Scratch(
+                    np.empty((rows, axes)),
+                    np.empty((rows, axes)),
+                    np.empty((rows, waypoints, axes)),
+                    np.empty((rows, waypoints, axes)),
+                    np.empty((rows, dimensions)),
+                    np.empty((rows, dimensions)),
+                    np.empty(dimensions + 1),
+                    np.empty(dimensions + 1),
+                )
+                jumped = False
+                if start == START_ENSEMBLE:
+                    member = choose_member(
+                        eta_proposed, members, auxiliaries.statistics[block], weights, rng
+                    )
+                    total, squares = 0.0, 0.0
+                    for index in range(weights.shape[0]):
+                        total += weights[index]
+                        squares += weights[index] ** 2
+                    counters[EFFECTIVE_MEMBERS] += total * total / squares
+                    jumped = member >= 0
+                    if jumped:
+                        load(features, space, scratch, members.deltas[member])
+                        counters[JUMPS] += 1
+                    else:
+                        load(features, space, scratch, carried_deltas[block])
+                elif start == START_CARRIED:
+                    load(features, space, scratch, carried_deltas[block])
+                else:
+                    load(features, space, scratch, data_deltas[block])
+                accepted = advance(
+                    features,
+                    space,
+                    scratch,
+                    eta_proposed,
+                    inner_steps,
+                    members.scales[anchor],
+                    rng,
+                    counts,
+                )
+                counters[AUXILIARIES] += 1
+                if accepted == 0 and not jumped:
+                    counters[STUCK] += 1
+                carried_deltas[block][:] = scratch.deltas
+                auxiliaries.statistics[block] = scratch.statistics
+                for index in range(dimensions + 1):
+                    # Algorithm 2, line 5: all normalizers cancel.
+                    log_ratio += (eta_proposed[index] - eta[index]) * (
+                        auxiliaries.data[block, index]
+                        - auxiliaries.copies[block] * scratch.statistics[index]
+                    )
+            if not np.isfinite(log_ratio):
+                counters[NOT_FINITE] += 1
+            if log_ratio >= 0.0 or np.log(rng.random()) < log_ratio:
+                counters[OUTER_ACCEPTED] += 1
+                outer.position[:] = proposed
+                eta[:] = eta_proposed
+                log_density = log_density_proposed
+        for index in range(dimensions):
+            draws[row, index] = outer.position[index]
+        draws[row, dimensions] = np.exp(outer.position[dimensions])
+
+
+class DoubleMH:
+    """Double Metropolis–Hastings with an auxiliary for each block of data."""
+
+    counters = COUNTERS
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        settings = problem.settings
+        directions = _directions(problem)
+        self._ensembles = [
+            Ensemble(
+                problem.features,
+                space,
+                directions,
+                problem.beta.high * problem.domain.largest_length,
+                1.0 / problem.domain.largest_length,
+                settings.ensemble,
+                problem.stream(1, index),
+                problem.executor,
+                problem.should_stop,
+            )
+            for index, space in enumerate(problem.evidence.spaces)
+        ]
+        self._spaces = List(problem.evidence.spaces)
+        self._members = List([ensemble.members for ensemble in self._ensembles])
+        self._kernel = kernel_for(double_mh_chain, problem.features, problem.log_prior)
+
+    def start(self, index: int) -> Chain:
+        """Return a new chain, its auxiliaries at random members of the ensemble."""
+        chain = Chain.start(self._problem, index, self.counters)
+        blocks = self._problem.evidence.blocks
+        if self._problem.settings.one_auxiliary:
+            spaces = sorted({block.space for block in blocks})
+            groups = [[block for block in blocks if block.space == space] for space in spaces]
+        else:
+            groups = [[block] for block in blocks]
+        carried, statistics = [], []
+        for group in groups:
+            members = self._members[group[0].space]
+            member = int(chain.rng.integers(len(members.deltas)))
+            carried.append(members.deltas[member].copy())
+            statistics.append(members.statistics[member])
+        chain.state = _State(
+            auxiliaries=Auxiliaries(
+                np.array([group[0].space for group in groups]),
+                np.array([float(len(group)) for group in groups]),
+                np.array([sum(block.statistics for block in group) for group in groups]),
+                np.array(statistics),
+            ),
+            data=List([group[0].deltas for group in groups]),
+            carried=List(carried),
+            counts=np.zeros((KINDS, 2), dtype=np.int64),
+        )
+        return chain
+
+    def run(self, chain: Chain, thin: int, draws: np.ndarray) -> None:
+        """Run a chain on."""
+        settings = self._problem.settings
+        self._kernel(
+            self._problem.features,
+            self._problem.log_prior,
+            self._spaces,
+            self._members,
+            chain.outer,
+            chain.state.auxiliaries,
+            chain.state.data,
+            chain.state.carried,
+            STARTS.index(settings.auxiliary_start),
+            settings.candidates,
+            settings.inner_steps,
+            thin,
+            draws,
+            chain.counters,
+            chain.state.counts,
+            chain.rng,
+        )
+
+    def diagnostics(self, chains: list[Chain]) -> dict[str, float]:
+        """Return how well the auxiliaries moved."""
+        counters = sum(chain.counters for chain in chains)
+        counts = sum(chain.state.counts for chain in chains).sum(axis=0)
+        auxiliaries = max(1.0, counters[AUXILIARIES])
+        return {
+            'inner_acceptance': float(counts[1] / max(1, counts[0])),
+            'inner_steps': float(counts[0]),
+            'stuck_auxiliaries': float(counters[STUCK] / auxiliaries),
+            'ensemble_jumps': float(counters[JUMPS] / auxiliaries),
+            'effective_members': float(counters[EFFECTIVE_MEMBERS] / auxiliaries),
+        }
+
+
+class _State(NamedTuple):
+    """What one chain keeps besides θ and β."""
+
+    auxiliaries: Auxiliaries
+    data: Any
+    carried: Any
+    counts: np.ndarray
+
+
+def _directions(problem: Problem) -> np.ndarray:
+    """Return unit vectors (J, d) that fill the directions of θ evenly."""
+    size = problem.size
+    count = DIRECTIONS_PER_FEATURE * size * (2 if problem.domain.kind == 'unit' else 1)
+    points = problem.domain.quasi_random(count)
+    lengths = np.linalg.norm(points, axis=1, keepdims=True)
+    return points / np.where(lengths > 0.0, lengths, 1.0)

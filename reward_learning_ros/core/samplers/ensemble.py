@@ -1,0 +1,415 @@
+"""An ensemble of random corrections, from which auxiliaries take global moves.
+
+Local moves alone do not cross an indicator feature (a button pressed or not) at a large β. So a
+population of corrections is drawn once for each of many *anchors*, weights η spread over the prior
+of θ and β: rung by rung from β = 0, each anchor's members resampled from all corrections drawn so
+far and then moved. The whole is a sample of one known mixture over the anchors,
+
+    q(D) ∝ Σ_k n_k exp(η_k · T(D)) / Z(η_k),
+
+whose normalizers are estimated on the way (adaptive multiple importance sampling). It is about the
+space of corrections and knows nothing of the data. An auxiliary at new weights η' jumps by iterated
+importance resampling among members drawn from q, which leaves P(D | θ', β') invariant, and goes on
+from there with local moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+
+from reward_learning_ros.core.compiled import (
+    FEATURES_TYPE,
+    GENERATOR_TYPE,
+    Features,
+    kernel_for,
+)
+from reward_learning_ros.core.errors import CancelledError, InvalidInputError
+from reward_learning_ros.core.samplers import kernels
+from reward_learning_ros.core.samplers.kernels import (
+    SPACE_TYPE,
+    Scratch,
+    Space,
+    advance,
+    draw,
+    load,
+    make_scratch,
+)
+
+# Acceptance of local moves that the warm-up steers to; near the optimum of a random walk in the
+# three to thirty dimensions of a space of corrections.
+TARGET_ACCEPTANCE = 0.35
+# The first rung stands where the log weight of uniform corrections varies by this much, and each
+# next one this much further out: near enough that most corrections of one still matter at the next.
+FIRST_RUNG = 1.0
+RUNG_RATIO = 1.8
+_COUNTS = types.Array(types.int64, 2, 'C')
+_ARRAY1, _ARRAY2, _ARRAY3 = (types.Array(types.float64, k, 'C') for k in (1, 2, 3))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnsembleSize:
+    """How large an ensemble is and how long its members are moved."""
+
+    seeds: int = 32768  # uniform corrections that everything is drawn from
+    members: int = 128  # of each anchor
+    anneal_steps: int = 24  # moves of each member on its rung
+
+    def __post_init__(self) -> None:
+        for name in ('seeds', 'members', 'anneal_steps'):
+            if getattr(self, name) < 1:
+                raise InvalidInputError(f'{name} is {getattr(self, name)}; it must be at least 1')
+
+
+class Members(NamedTuple):
+    """An ensemble as the kernels read it: a shuffled sample of the mixture q."""
+
+    deltas: np.ndarray  # (N, K, m)
+    statistics: np.ndarray  # (N, d + 1)
+    log_mixture: np.ndarray  # (N,) log q of each, up to a constant
+    anchors: np.ndarray  # (A, d + 1)
+    log_shares: np.ndarray  # (A,) log n_k − log Z(η_k)
+    scales: np.ndarray  # (A,) of local moves
+
+
+MEMBERS_TYPE = types.NamedTuple(
+    [types.Array(types.float64, k, 'C') for k in (3, 2, 1, 2, 1, 1)], Members
+)
+
+
+class Ensemble:
+    """Corrections drawn from a mixture over anchors, in one space."""
+
+    def __init__(
+        self,
+        features: Features,
+        space: Space,
+        directions: np.ndarray,
+        largest_radius: float,
+        beta_share: float,
+        size: EnsembleSize,
+        seed: np.random.SeedSequence,
+        executor: Executor | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Draw the ensemble.
+
+        Args:
+            features: Compiled features of one trajectory.
+            space: The space of corrections.
+            directions: (J, d) unit vectors along which anchors stand.
+            largest_radius: The largest length of β θ that there may be.
+            beta_share: What β is, on average, of the length of β θ.
+            size: How many corrections are drawn and moved.
+            seed: Of all random numbers; threads do not change them.
+            executor: Where anchors of one rung are drawn at the same time.
+            should_stop: Asked between rungs; a true answer ends in `CancelledError`.
+        """
+        self._features = features
+        self._space = space
+        self._size = size
+        count, dimensions = directions.shape
+        seed_of_seeds, seed_of_shuffle, *streams = seed.spawn(2 + count)
+        self._rngs = [np.random.default_rng(stream) for stream in streams]
+        deltas, statistics = self._draw_uniform(dimensions, np.random.default_rng(seed_of_seeds))
+        anchors = [np.zeros(dimensions + 1)]
+        log_shares = [np.log(len(deltas))]
+        scales = [1.0]
+        pool = _Pool(deltas, statistics, np.full(len(deltas), log_shares[0]))
+        rung_scales = np.full(count, 0.5)
+        for radius in _radii(statistics, directions, largest_radius):
+            if should_stop():
+                raise CancelledError('cancelled while drawing the ensemble of corrections')
+            etas = np.append(directions * radius, np.full((count, 1), radius * beta_share), axis=1)
+            found: list[Any] = list(
+                _map(
+                    executor,
+                    lambda j, etas=etas: self._climb(j, etas[j], pool, rung_scales[j]),
+                    range(count),
+                )
+            )
+            anchors.extend(etas)
+            log_shares.extend(np.log(size.members) - log_z for _, _, log_z, _ in found)
+            rung_scales = np.array([scale for *_, scale in found])
+            scales.extend(rung_scales)
+            pool = pool.extended(
+                np.concatenate([new for new, *_ in found]),
+                np.concatenate([new for _, new, *_ in found]),
+                np.array(anchors),
+                np.array(log_shares),
+                count,
+            )
+        self.log_normalizers = np.log(size.members) - np.array(log_shares[1:])
+        # The seeds have served: what the auxiliaries jump to are the anchors' members, with just
+        # as many of the seeds as of any other anchor.
+        kept = np.concatenate(
+            [np.arange(min(size.members, len(deltas))), np.arange(len(deltas), len(pool.deltas))]
+        )
+        log_shares[0] = np.log(min(size.members, len(deltas)))
+        kept = kept[np.random.default_rng(seed_of_shuffle).permutation(len(kept))]
+        members_statistics = np.ascontiguousarray(pool.statistics[kept])
+        self.members = Members(
+            np.ascontiguousarray(pool.deltas[kept]),
+            members_statistics,
+            log_mixture(members_statistics, np.array(anchors), np.array(log_shares)),
+            np.array(anchors),
+            np.array(log_shares),
+            np.array(scales),
+        )
+
+    def _draw_uniform(
+        self, dimensions: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        deltas = np.zeros((self._size.seeds, *self._space.delta_low.shape))
+        statistics = np.zeros((self._size.seeds, dimensions + 1))
+        scratch = make_scratch(self._space, dimensions)
+        function = kernel_for(fill_uniform, self._features)
+        if not function(self._features, self._space, scratch, deltas, statistics, rng):
+            raise InvalidInputError(
+                'no admissible corrections were found: the workspace and the bounds of the '
+                'corrections leave next to nothing of the trajectory space'
+            )
+        return deltas, statistics
+
+    def _climb(
+        self, direction: int, eta: np.ndarray, pool: _Pool, scale: float
+    ) -> tuple[np.ndarray, np.ndarray, float, float]:
+        """Draw the members of one anchor; also return log Z(η) and the tuned scale of moves."""
+        rng = self._rngs[direction]
+        exponents = pool.statistics @ eta - pool.log_mixture
+        largest = exponents.max()
+        edges = np.cumsum(np.exp(exponents - largest))
+        log_z = float(largest + np.log(edges[-1]))
+        members = self._size.members
+        # Systematic resampling: the least noise that one uniform number can give.
+        marks = (np.arange(members) + rng.random()) / members * edges[-1]
+        chosen = np.minimum(np.searchsorted(edges, marks), len(edges) - 1)
+        deltas, statistics = pool.deltas[chosen], pool.statistics[chosen]
+        scratch = make_scratch(self._space, len(eta) - 1)
+        counts = np.zeros((kernels.KINDS, 2), dtype=np.int64)
+        function = kernel_for(move_members, self._features)
+        parts = min(4, self._size.anneal_steps)
+        for _ in range(parts):
+            counts[:] = 0
+            function(
+                self._features,
+                self._space,
+                scratch,
+                eta,
+                deltas,
+                statistics,
+                self._size.anneal_steps // parts,
+                scale,
+                rng,
+                counts,
+            )
+            acceptance = counts[kernels.LOCAL, 1] / max(1, counts[kernels.LOCAL, 0])
+            scale = float(np.clip(scale * np.exp(acceptance - TARGET_ACCEPTANCE), 1e-3, 1.0))
+        return deltas, statistics, log_z, scale
+
+
+class _Pool(NamedTuple):
+    """All corrections drawn so far, with the log of the mixture that they were drawn from."""
+
+    deltas: np.ndarray
+    statistics: np.ndarray
+    log_mixture: np.ndarray
+
+    def extended(
+        self,
+        deltas: np.ndarray,
+        statistics: np.ndarray,
+        anchors: np.ndarray,
+        log_shares: np.ndarray,
+        count: int,
+    ) -> _Pool:
+        """Add the corrections of the last `count` anchors."""
+        grown = np.logaddexp(
+            self.log_mixture,
+            log_mixture(self.statistics, anchors[-count:], log_shares[-count:]),
+        )
+        return _Pool(
+            np.concatenate([self.deltas, deltas]),
+            np.concatenate([self.statistics, statistics]),
+            np.concatenate([grown, log_mixture(statistics, anchors, log_shares)]),
+        )
+
+
+def log_mixture(statistics: np.ndarray, anchors: np.ndarray, log_shares: np.ndarray) -> np.ndarray:
+    """Return log q (N,) of statistics (N, d + 1) under anchors (A, d + 1) and their shares (A,)."""
+    result = np.empty(len(statistics))
+    # In blocks, so that the memory does not grow with the number of anchors.
+    for start in range(0, len(statistics), 4096):
+        exponents = statistics[start : start + 4096] @ anchors.T + log_shares
+        largest = exponents.max(axis=1)
+        total = np.exp(exponents - largest[:, None]).sum(axis=1)
+        result[start : start + 4096] = largest + np.log(total)
+    return result
+
+
+def _radii(statistics: np.ndarray, directions: np.ndarray, largest: float) -> np.ndarray:
+    """Return the rungs: from where rewards begin to matter up to the largest, evenly in ratio."""
+    spread = float((statistics[:, :-1] @ directions.T).std(axis=0).max())
+    smallest = FIRST_RUNG / spread if spread > 0.0 else largest
+    if smallest >= largest:
+        return np.array([largest])
+    count = 1 + int(np.ceil(np.log(largest / smallest) / np.log(RUNG_RATIO)))
+    return np.geomspace(smallest, largest, count)
+
+
+def _map(
+    executor: Executor | None, function: Callable[[int], Any], items: Iterable[int]
+) -> Iterable[Any]:
+    return map(function, items) if executor is None else executor.map(function, items)
+
+
+@numba.njit(
+    types.boolean(
+        FEATURES_TYPE, SPACE_TYPE, kernels.SCRATCH_TYPE, _ARRAY3, _ARRAY2, GENERATOR_TYPE
+    ),
+    cache=True,
+    nogil=True,
+    error_model='numpy',
+)
+def fill_uniform(
+    features: Features,
+    space: Space,
+    scratch: Scratch,
+    deltas: np.ndarray,
+    statistics: np.ndarray,
+    rng: np.random.Generator,
+) -> bool:
+    """Fill `deltas` (N, K, m) with uniform corrections and their statistics (N, d + 1)."""
+    rows = space.profiles.shape[0]
+    bounded = False
+    for axis in range(space.plan.shape[1]):
+        if np.isfinite(space.workspace_low[axis]) or np.isfinite(space.workspace_high[axis]):
+            bounded = True
+    origin = np.zeros(statistics.shape[1])
+    counts = np.zeros((kernels.KINDS, 2), dtype=np.int64)
+    for index in range(deltas.shape[0]):
+        if not draw(space, deltas[index], rng):
+            return False
+        load(features, space, scratch, deltas[index])
+        if bounded:
+            advance(features, space, scratch, origin, 4 * rows, 0.3, rng, counts)
+            deltas[index] = scratch.deltas
+        statistics[index] = scratch.statistics
+    return True
+
+
+@numba.njit(
+    types.void(
+        FEATURES_TYPE,
+        SPACE_TYPE,
+        kernels.SCRATCH_TYPE,
+        _ARRAY1,
+        _ARRAY3,
+        _ARRAY2,
+        types.int64,
+        types.float64,
+        GENERATOR_TYPE,
+        _COUNTS,
+    ),
+    cache=True,
+    nogil=True,
+    error_model='numpy',
+)
+def move_members(
+    features: Features,
+    space: Space,
+    scratch: Scratch,
+    eta: np.ndarray,
+    deltas: np.ndarray,
+    statistics: np.ndarray,
+    steps: int,
+    scale: float,
+    rng: np.random.Generator,
+    counts: np.ndarray,
+) -> None:
+    """Move each member (M, K, m) of one anchor by some steps at its weights."""
+    for member in range(deltas.shape[0]):
+        load(features, space, scratch, deltas[member])
+        advance(features, space, scratch, eta, steps, scale, rng, counts)
+        deltas[member] = scratch.deltas
+        statistics[member] = scratch.statistics
+
+
+@numba.njit(types.int64(_ARRAY1, MEMBERS_TYPE), cache=True, nogil=True)
+def nearest_anchor(eta: np.ndarray, members: Members) -> int:
+    """Return the anchor nearest to η, relative to its length: where moves are alike."""
+    count, size = members.anchors.shape
+    best = 0
+    smallest = np.inf
+    for anchor in range(count):
+        distance = 0.0
+        length = 1e-6
+        for index in range(size):
+            distance += (eta[index] - members.anchors[anchor, index]) ** 2
+            length += members.anchors[anchor, index] ** 2
+        if distance / length < smallest:
+            smallest = distance / length
+            best = anchor
+    return best
+
+
+@numba.njit(
+    types.int64(_ARRAY1, MEMBERS_TYPE, _ARRAY1, _ARRAY1, GENERATOR_TYPE), cache=True, nogil=True
+)
+def choose_member(
+    eta: np.ndarray,
+    members: Members,
+    current: np.ndarray,
+    weights: np.ndarray,
+    rng: np.random.Generator,
+) -> int:
+    """Choose among some members and the current state by importance for η.
+
+    One step of iterated sampling-importance-resampling: members are proposals from q, and the
+    current state competes with them, so P(D | η) stays invariant for any number of members.
+
+    Args:
+        current: (d + 1,) statistics of the current state.
+        weights: (M + 1,) working memory, M the number of members to look at; holds the
+            unnormalised weights afterwards.
+
+    Returns:
+        The index of the chosen member, or −1 for the current state.
+    """
+    count, size = members.statistics.shape
+    looked_at = weights.shape[0] - 1
+    first = int(rng.random() * count)
+    own = -np.inf
+    for anchor in range(members.anchors.shape[0]):
+        exponent = members.log_shares[anchor]
+        for index in range(size):
+            exponent += members.anchors[anchor, index] * current[index]
+        high = max(own, exponent)
+        own = high + np.log(np.exp(own - high) + np.exp(exponent - high))
+    largest = -own
+    for index in range(size):
+        largest += eta[index] * current[index]
+    weights[looked_at] = largest
+    for candidate in range(looked_at):
+        member = (first + candidate) % count
+        exponent = -members.log_mixture[member]
+        for index in range(size):
+            exponent += eta[index] * members.statistics[member, index]
+        weights[candidate] = exponent
+        largest = max(largest, exponent)
+    total = 0.0
+    for candidate in range(looked_at + 1):
+        weights[candidate] = np.exp(weights[candidate] - largest)
+        total += weights[candidate]
+    mark = rng.random() * total
+    for candidate in range(looked_at):
+        mark -= weights[candidate]
+        if mark < 0.0:
+            return (first + candidate) % count
+    return -1

@@ -1,0 +1,328 @@
+"""The compiled inner sampler: random corrections under the human model, for given θ and β.
+
+A *space* is the set of corrections that a person could have made: K corrections of a plan, each
+the outer product of a fixed profile over the waypoints and a free vector, the *delta*, in a box.
+Trajectory i is the plan after corrections 1 … i. All of the model that depends on the corrections
+enters through their *statistics* T, features summed over trajectories (discounted) and, last, the
+negative effort; all that depends on the person through the *weights* η = (β θ, β):
+
+    log P(D | θ, β) = η · T(D) − log Z(η)                                   (equations P2, A4)
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+
+from reward_learning_ros.core.compiled import FEATURES_TYPE, GENERATOR_TYPE, Features
+
+# How often each kind of move is tried. Local moves explore a mode; shifts move some waypoints
+# without dragging the rest of the tail along, by what one correction gives and another takes back;
+# stretches move several corrections alike, which brings a waypoint further than one of them may;
+# redraws forget one correction.
+LOCAL, SHIFT, STRETCH, REDRAW = 0, 1, 2, 3
+KINDS = 4
+LOCAL_SHARE = 0.40
+SHIFT_SHARE = 0.15
+STRETCH_SHARE = 0.25
+REDRAW_SHARE = 1.0 - LOCAL_SHARE - SHIFT_SHARE - STRETCH_SHARE
+# Attempts at a random delta that keeps the driven waypoints in the workspace.
+DRAW_ATTEMPTS = 200
+
+
+class Space(NamedTuple):
+    """The corrections that could have been made, as arrays for the kernels."""
+
+    plan: np.ndarray  # (n, m) the plan before the first correction
+    profiles: np.ndarray  # (K, n) how far each correction moves each waypoint, per unit of delta
+    discounts: np.ndarray  # (K,) weight of each trajectory's features; 0 means not evaluated
+    efforts: np.ndarray  # (K,) weight of the squared length of each delta
+    delta_low: np.ndarray  # (K, m)
+    delta_high: np.ndarray  # (K, m)
+    workspace_low: np.ndarray  # (m,)
+    workspace_high: np.ndarray  # (m,)
+    driven: np.ndarray  # (K, 2) first and one past the last waypoint driven on each trajectory
+
+
+class Scratch(NamedTuple):
+    """Working memory of one chain: the current state's trajectories and the proposed ones."""
+
+    deltas: np.ndarray  # (K, m)
+    proposed_deltas: np.ndarray  # (K, m)
+    trajectories: np.ndarray  # (K, n, m)
+    proposed_trajectories: np.ndarray  # (K, n, m)
+    features: np.ndarray  # (K, d)
+    proposed_features: np.ndarray  # (K, d)
+    statistics: np.ndarray  # (d + 1,)
+    proposed_statistics: np.ndarray  # (d + 1,)
+
+
+def _array(dimensions: int, dtype: Any = types.float64) -> Any:
+    return types.Array(dtype, dimensions, 'C')
+
+
+SPACE_TYPE = types.NamedTuple(
+    [*[_array(k) for k in (2, 2, 1, 1, 2, 2, 1, 1)], _array(2, types.int64)], Space
+)
+SCRATCH_TYPE = types.NamedTuple([_array(k) for k in (2, 2, 3, 3, 2, 2, 1, 1)], Scratch)
+VECTOR = _array(1)
+
+
+def make_scratch(space: Space, size: int) -> Scratch:
+    """Allocate the working memory for a space with `size` features."""
+    rows, waypoints = space.profiles.shape
+    dimensions = space.plan.shape[1]
+    return Scratch(
+        *np.zeros((2, rows, dimensions)),
+        *np.zeros((2, rows, waypoints, dimensions)),
+        *np.zeros((2, rows, size)),
+        *np.zeros((2, size + 1)),
+    )
+
+
+@numba.njit(
+    types.boolean(FEATURES_TYPE, SPACE_TYPE, SCRATCH_TYPE, types.int64),
+    cache=True,
+    nogil=True,
+    error_model='numpy',
+)
+def propose(features: Features, space: Space, scratch: Scratch, first: int) -> bool:
+    """Evaluate the proposed deltas from row `first` on; return whether they are in the space."""
+    rows, waypoints = space.profiles.shape
+    dimensions = space.plan.shape[1]
+    size = scratch.features.shape[1]
+    statistics = scratch.proposed_statistics
+    for feature in range(size + 1):
+        statistics[feature] = scratch.statistics[feature]
+    for row in range(first, rows):
+        if row == 0:
+            before = space.plan
+        elif row == first:
+            before = scratch.trajectories[row - 1]
+        else:
+            before = scratch.proposed_trajectories[row - 1]
+        after = scratch.proposed_trajectories[row]
+        for waypoint in range(waypoints):
+            moved = space.profiles[row, waypoint]
+            for axis in range(dimensions):
+                after[waypoint, axis] = (
+                    before[waypoint, axis] + moved * scratch.proposed_deltas[row, axis]
+                )
+        for waypoint in range(space.driven[row, 0], space.driven[row, 1]):
+            for axis in range(dimensions):
+                if (
+                    after[waypoint, axis] < space.workspace_low[axis]
+                    or after[waypoint, axis] > space.workspace_high[axis]
+                ):
+                    return False
+        discount = space.discounts[row]
+        if discount != 0.0:
+            values = scratch.proposed_features[row]
+            features(after, values)
+            for feature in range(size):
+                statistics[feature] += discount * (
+                    values[feature] - scratch.features[row, feature]
+                )
+        effort = space.efforts[row]
+        if effort != 0.0:
+            change = 0.0
+            for axis in range(dimensions):
+                old = scratch.deltas[row, axis]
+                new = scratch.proposed_deltas[row, axis]
+                change += new * new - old * old
+            statistics[size] -= effort * change
+    return True
+
+
+@numba.njit(types.void(SCRATCH_TYPE, types.int64), cache=True, nogil=True)
+def accept(scratch: Scratch, first: int) -> None:
+    """Make the proposed state, evaluated from row `first` on, the current one."""
+    rows, waypoints, dimensions = scratch.trajectories.shape
+    size = scratch.features.shape[1]
+    for row in range(first, rows):
+        for axis in range(dimensions):
+            scratch.deltas[row, axis] = scratch.proposed_deltas[row, axis]
+        for waypoint in range(waypoints):
+            for axis in range(dimensions):
+                scratch.trajectories[row, waypoint, axis] = scratch.proposed_trajectories[
+                    row, waypoint, axis
+                ]
+        for feature in range(size):
+            scratch.features[row, feature] = scratch.proposed_features[row, feature]
+    for feature in range(size + 1):
+        scratch.statistics[feature] = scratch.proposed_statistics[feature]
+
+
+@numba.njit(
+    types.boolean(FEATURES_TYPE, SPACE_TYPE, SCRATCH_TYPE, _array(2)),
+    cache=True,
+    nogil=True,
+    error_model='numpy',
+)
+def load(features: Features, space: Space, scratch: Scratch, deltas: np.ndarray) -> bool:
+    """Make `deltas` (K, m) the current state; return whether it is in the space."""
+    scratch.deltas[:] = 0.0
+    scratch.features[:] = 0.0
+    scratch.statistics[:] = 0.0
+    scratch.proposed_deltas[:] = deltas
+    inside = propose(features, space, scratch, 0)
+    accept(scratch, 0)
+    return inside
+
+
+@numba.njit(types.boolean(SPACE_TYPE, _array(2), GENERATOR_TYPE), cache=True, nogil=True)
+def draw(space: Space, deltas: np.ndarray, rng: np.random.Generator) -> bool:
+    """Fill `deltas` with random corrections, one after the other inside the workspace.
+
+    Where the workspace does not bind they are uniform in the space. Where it binds they are only
+    a start for moves at η = 0, because earlier corrections do not know of later ones. Returns
+    whether a correction was found for every row.
+    """
+    rows, waypoints = space.profiles.shape
+    dimensions = space.plan.shape[1]
+    trajectory = space.plan.copy()
+    complete = True
+    for row in range(rows):
+        found = False
+        for _ in range(DRAW_ATTEMPTS):
+            for axis in range(dimensions):
+                low = space.delta_low[row, axis]
+                deltas[row, axis] = low + (space.delta_high[row, axis] - low) * rng.random()
+            found = True
+            for waypoint in range(space.driven[row, 0], space.driven[row, 1]):
+                for axis in range(dimensions):
+                    value = trajectory[waypoint, axis] + (
+                        space.profiles[row, waypoint] * deltas[row, axis]
+                    )
+                    if value < space.workspace_low[axis] or value > space.workspace_high[axis]:
+                        found = False
+            if found:
+                break
+        complete = complete and found
+        for waypoint in range(waypoints):
+            for axis in range(dimensions):
+                trajectory[waypoint, axis] += space.profiles[row, waypoint] * deltas[row, axis]
+    return complete
+
+
+@numba.njit(types.float64(types.float64, types.float64, types.float64), cache=True, nogil=True)
+def reflect(value: float, low: float, high: float) -> float:
+    """Fold a value at the bounds until it lies between them."""
+    width = high - low
+    if width <= 0.0:
+        return low
+    folded = (value - low) % (2.0 * width)
+    if folded > width:
+        folded = 2.0 * width - folded
+    return low + folded
+
+
+@numba.njit(
+    types.int64(
+        FEATURES_TYPE,
+        SPACE_TYPE,
+        SCRATCH_TYPE,
+        VECTOR,
+        types.int64,
+        types.float64,
+        GENERATOR_TYPE,
+        types.Array(types.int64, 2, 'C'),
+    ),
+    cache=True,
+    nogil=True,
+    error_model='numpy',
+)
+def advance(
+    features: Features,
+    space: Space,
+    scratch: Scratch,
+    eta: np.ndarray,
+    steps: int,
+    scale: float,
+    rng: np.random.Generator,
+    counts: np.ndarray,
+) -> int:
+    """Run Metropolis–Hastings steps on the current state (Algorithm 3).
+
+    Args:
+        eta: (d + 1,) the weights η of the statistics.
+        steps: How many steps.
+        scale: Standard deviation of a local move, as a share of the box of deltas.
+        counts: (4, 2) tried and accepted moves of each kind, added to.
+
+    Returns:
+        How many moves were accepted.
+    """
+    rows, dimensions = scratch.deltas.shape
+    size = eta.shape[0]
+    total = 0
+    for _ in range(steps):
+        choice = rng.random()
+        row = int(rng.random() * rows)
+        other = int(rng.random() * rows)
+        first = min(row, other)
+        last = max(row, other)
+        inside = True
+        if choice < LOCAL_SHARE or rows == 1 and choice < 1.0 - REDRAW_SHARE:
+            kind = LOCAL
+            first = last = row
+            for axis in range(dimensions):
+                low = space.delta_low[row, axis]
+                high = space.delta_high[row, axis]
+                step = scale * (high - low) * rng.standard_normal()
+                scratch.proposed_deltas[row, axis] = reflect(
+                    scratch.deltas[row, axis] + step, low, high
+                )
+        elif choice < LOCAL_SHARE + SHIFT_SHARE:
+            kind = SHIFT
+            for axis in range(dimensions):
+                width = space.delta_high[first, axis] - space.delta_low[first, axis]
+                step = scale * width * rng.standard_normal()
+                scratch.proposed_deltas[first, axis] += step
+                scratch.proposed_deltas[last, axis] -= step
+        elif choice < LOCAL_SHARE + SHIFT_SHARE + STRETCH_SHARE:
+            kind = STRETCH
+            share = scale / np.sqrt(last - first + 1.0)
+            for axis in range(dimensions):
+                width = space.delta_high[first, axis] - space.delta_low[first, axis]
+                step = share * width * rng.standard_normal()
+                for index in range(first, last + 1):
+                    scratch.proposed_deltas[index, axis] += step
+        else:
+            kind = REDRAW
+            first = last = row
+            for axis in range(dimensions):
+                low = space.delta_low[row, axis]
+                scratch.proposed_deltas[row, axis] = (
+                    low + (space.delta_high[row, axis] - low) * rng.random()
+                )
+        if kind == SHIFT or kind == STRETCH:
+            # Reflecting one of several corrections would make the move irreversible, so here a
+            # bound rejects.
+            for index in range(first, last + 1):
+                for axis in range(dimensions):
+                    value = scratch.proposed_deltas[index, axis]
+                    if not space.delta_low[index, axis] <= value <= space.delta_high[index, axis]:
+                        inside = False
+        counts[kind, 0] += 1
+        accepted = False
+        if inside and propose(features, space, scratch, first):
+            change = 0.0
+            for index in range(size):
+                change += eta[index] * (
+                    scratch.proposed_statistics[index] - scratch.statistics[index]
+                )
+            # A comparison with NaN is false, so a NaN is a rejection.
+            accepted = change >= 0.0 or np.log(rng.random()) < change
+        if accepted:
+            accept(scratch, first)
+            counts[kind, 1] += 1
+            total += 1
+        else:
+            for index in range(first, last + 1):
+                for axis in range(dimensions):
+                    scratch.proposed_deltas[index, axis] = scratch.deltas[index, axis]
+    return total

@@ -1,0 +1,245 @@
+"""Metropolis–Hastings with an approximate normalizer (Algorithm 1), compiled: one chain.
+
+The normalizer of each space comes from a table of statistics T_j with log weights a_j:
+`ignore` has an empty table, `sampling` (equation M3) uniform corrections, `maximum` (equation M4)
+the best ones, and the reference posterior a large weighted pool.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+from numba.typed import List
+
+from reward_learning_ros.core.compiled import (
+    GENERATOR_TYPE,
+    LOG_PRIOR_TYPE,
+    LogPrior,
+    kernel_for,
+)
+from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.core.samplers.base import Chain, Problem
+from reward_learning_ros.core.samplers.ensemble import fill_uniform
+from reward_learning_ros.core.samplers.kernels import Space, make_scratch
+from reward_learning_ros.core.samplers.optimum import best_statistics
+from reward_learning_ros.core.samplers.outer import (
+    OUTER_TYPE,
+    Outer,
+    natural_parameters,
+    propose_outer,
+)
+
+
+class Table(NamedTuple):
+    """Corrections that stand for a whole space."""
+
+    statistics: np.ndarray  # (N, d + 1)
+    log_weights: np.ndarray  # (N,)
+
+
+TABLE_TYPE = types.NamedTuple(
+    [types.Array(types.float64, 2, 'C'), types.Array(types.float64, 1, 'C')], Table
+)
+_VECTOR = types.Array(types.float64, 1, 'C')
+
+
+@numba.njit(
+    types.float64(TABLE_TYPE, _VECTOR, types.boolean),
+    cache=True,
+    nogil=True,
+    # The order of a sum may change here: that is what lets it be vectorised.
+    fastmath={'reassoc', 'nsz', 'contract'},
+)
+def log_normalizer(table: Table, eta: np.ndarray, maximum: bool) -> float:
+    """Return log Σ_j exp(η · T_j + a_j), or the largest of the exponents."""
+    rows, size = table.statistics.shape
+    if rows == 0:
+        return 0.0
+    exponents = np.empty(rows)
+    largest = -np.inf
+    for row in range(rows):
+        exponent = table.log_weights[row]
+        for index in range(size):
+            exponent += eta[index] * table.statistics[row, index]
+        exponents[row] = exponent
+        largest = max(largest, exponent)
+    if maximum:
+        return largest
+    total = 0.0
+    for row in range(rows):
+        total += np.exp(exponents[row] - largest)
+    return largest + np.log(total)
+
+
+@numba.njit(
+    types.void(
+        LOG_PRIOR_TYPE,
+        types.ListType(TABLE_TYPE),
+        types.Array(types.float64, 1, 'C'),
+        types.boolean,
+        OUTER_TYPE,
+        _VECTOR,
+        types.int64,
+        types.Array(types.float64, 2, 'C'),
+        types.Array(types.float64, 1, 'C'),
+        GENERATOR_TYPE,
+    ),
+    cache=True,
+    nogil=True,
+    error_model='numpy',
+)
+def normalizer_chain(
+    log_prior: LogPrior,
+    tables: Any,
+    copies: np.ndarray,
+    maximum: bool,
+    outer: Outer,
+    data: np.ndarray,
+    thin: int,
+    draws: np.ndarray,
+    counters: np.ndarray,
+    rng: np.random.Generator,
+) -> None:
+    """Run one chain on from where it is, `thin` steps for each row of `draws`.
+
+    Args:
+        tables: One for each space.
+        copies: (S,) how many blocks of data live in each space.
+        maximum: Whether the normalizer is the maximum instead of the sum.
+        outer: Position, domain and proposal of (θ, log β); the position is changed.
+        data: (d + 1,) statistics of all data together.
+        draws: (N, d + 1) receives θ and β.
+        counters: Tried and accepted steps, first; added to.
+    """
+    dimensions = draws.shape[1] - 1
+    proposed = np.empty(dimensions + 1)
+    eta = np.empty(dimensions + 1)
+    log_density = 0.0
+    # The first round evaluates the position itself.
+    for step in range(-1, draws.shape[0] * thin):
+        if step < 0:
+            proposed[:] = outer.position
+            inside = True
+        else:
+            counters[0] += 1
+            inside = propose_outer(outer, proposed, rng)
+        if inside:
+            natural_parameters(proposed, eta)
+            density = log_prior(proposed[:dimensions])
+            for index in range(dimensions + 1):
+                density += eta[index] * data[index]
+            for space in range(copies.shape[0]):
+                density -= copies[space] * log_normalizer(tables[space], eta, maximum)
+            if step < 0:
+                log_density = density
+            elif density >= log_density or np.log(rng.random()) < density - log_density:
+                counters[1] += 1
+                outer.position[:] = proposed
+                log_density = density
+        if step >= 0 and (step + 1) % thin == 0:
+            row = step // thin
+            for index in range(dimensions):
+                draws[row, index] = outer.position[index]
+            draws[row, dimensions] = np.exp(outer.position[dimensions])
+
+
+class _TableSampler:
+    """Metropolis–Hastings with a normalizer read from one table for each space."""
+
+    counters = 2
+    maximum = False
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self.tables = [
+            self.make_table(space, index) for index, space in enumerate(problem.evidence.spaces)
+        ]
+        blocks = problem.evidence.blocks
+        self._copies = np.bincount(
+            [block.space for block in blocks], minlength=len(self.tables)
+        ).astype(np.float64)
+        self._data = np.sum([block.statistics for block in blocks], axis=0)
+        self._listed = List(self.tables)
+        self._kernel = kernel_for(normalizer_chain, problem.log_prior)
+
+    def make_table(self, space: Space, index: int) -> Table:
+        """Return the corrections that stand for a space."""
+        raise NotImplementedError
+
+    def start(self, index: int) -> Chain:
+        """Return a new chain."""
+        return Chain.start(self._problem, index, self.counters)
+
+    def run(self, chain: Chain, thin: int, draws: np.ndarray) -> None:
+        """Run a chain on."""
+        self._kernel(
+            self._problem.log_prior,
+            self._listed,
+            self._copies,
+            self.maximum,
+            chain.outer,
+            self._data,
+            thin,
+            draws,
+            chain.counters,
+            chain.rng,
+        )
+
+    def diagnostics(self, chains: list[Chain]) -> dict[str, float]:
+        """Return nothing: the normalizer is fixed."""
+        return {}
+
+
+class Ignore(_TableSampler):
+    """Set the normalizer to one."""
+
+    def make_table(self, space: Space, index: int) -> Table:
+        """Return an empty table."""
+        return Table(np.zeros((0, self._problem.size + 1)), np.zeros(0))
+
+
+class Sampling(_TableSampler):
+    """Estimate the normalizer as a mean over N uniform corrections (equation M3)."""
+
+    def make_table(self, space: Space, index: int) -> Table:
+        """Draw the N corrections, once for the whole run."""
+        count = self._problem.settings.samples
+        statistics = uniform_statistics(
+            self._problem, space, count, self._problem.stream(1, index)
+        )
+        return Table(statistics, np.full(count, -np.log(count)))
+
+
+class Maximum(_TableSampler):
+    """Put the largest value in the place of the normalizer (equation M4)."""
+
+    maximum = True
+
+    def make_table(self, space: Space, index: int) -> Table:
+        """Find the corrections that are best for some θ."""
+        problem = self._problem
+        statistics = best_statistics(
+            problem.features,
+            space,
+            problem.domain,
+            problem.stream(1, index),
+            problem.executor,
+        )
+        return Table(statistics, np.zeros(len(statistics)))
+
+
+def uniform_statistics(
+    problem: Problem, space: Space, count: int, seed: np.random.SeedSequence
+) -> np.ndarray:
+    """Return the statistics (count, d + 1) of uniform corrections."""
+    statistics = np.zeros((count, problem.size + 1))
+    deltas = np.zeros((count, *space.delta_low.shape))
+    function = kernel_for(fill_uniform, problem.features)
+    scratch = make_scratch(space, problem.size)
+    rng = np.random.default_rng(seed)
+    if not function(problem.features, space, scratch, deltas, statistics, rng):
+        raise InvalidInputError('no admissible corrections were found in the trajectory space')
+    return statistics

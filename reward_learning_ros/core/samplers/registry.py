@@ -1,0 +1,24 @@
+"""The samplers by the paper's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reward_learning_ros.core.errors import UnknownNameError
+from reward_learning_ros.core.samplers.base import Problem, Sampler
+from reward_learning_ros.core.samplers.double_mh import DoubleMH
+from reward_learning_ros.core.samplers.normalizer import Ignore, Maximum, Sampling
+
+METHODS: dict[str, Callable[[Problem], Sampler]] = {
+    'ignore': Ignore,
+    'sampling': Sampling,
+    'maximum': Maximum,
+    'double_mh': DoubleMH,
+}
+
+
+def find_method(name: str) -> Callable[[Problem], Sampler]:
+    """Return the sampler of that name."""
+    if name not in METHODS:
+        raise UnknownNameError('method', name, METHODS)
+    return METHODS[name]

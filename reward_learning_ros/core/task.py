@@ -1,0 +1,142 @@
+"""A task: what a trajectory is worth, which trajectories there are, and where the plan starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from reward_learning_ros.core.checks import finite_array, positive_number
+from reward_learning_ros.core.domain import ThetaDomain
+from reward_learning_ros.core.errors import InvalidInputError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrajectorySpace:
+    """The trajectories that corrections can make of a plan (Ξ in the paper).
+
+    A correction moves the plan by a delta within a box, from some waypoint on. The trajectory
+    space holds what one correction at each waypoint, the fixed ones apart, can make of the plan.
+
+    Attributes:
+        delta_low: (m,) smallest delta of a correction.
+        delta_high: (m,) largest delta of a correction.
+        workspace_low: (m,) where the driven waypoints must stay; −∞ by default.
+        workspace_high: (m,) likewise; +∞ by default.
+        fixed_waypoints: How many waypoints at the start no correction moves.
+        given_axes: Axes whose values belong to the datum and not to the choice, such as the state
+            in a state–action pair.
+    """
+
+    delta_low: np.ndarray
+    delta_high: np.ndarray
+    workspace_low: np.ndarray | None = None
+    workspace_high: np.ndarray | None = None
+    fixed_waypoints: int = 1
+    given_axes: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        low = finite_array(self.delta_low, 'delta_low', (None,))
+        high = finite_array(self.delta_high, 'delta_high', low.shape)
+        for axis in np.flatnonzero(~(low < high)):
+            raise InvalidInputError(
+                f'delta_low[{axis}] is {low[axis]:g} and delta_high[{axis}] is {high[axis]:g}; '
+                'the lower one must be smaller'
+            )
+        unbounded = np.full(low.shape, np.inf)
+        bounds = []
+        for name, default in (('workspace_low', -unbounded), ('workspace_high', unbounded)):
+            value = getattr(self, name)
+            array = np.array(default if value is None else value, dtype=np.float64)
+            if array.shape != low.shape or np.isnan(array).any():
+                raise InvalidInputError(f'{name} must be {len(low)} numbers, not {value!r}')
+            array.setflags(write=False)
+            bounds.append(array)
+        for axis in np.flatnonzero(~(bounds[0] < bounds[1])):
+            raise InvalidInputError(f'the workspace is empty along axis {axis}')
+        for axis in self.given_axes:
+            if not 0 <= axis < len(low):
+                raise InvalidInputError(f'given axis {axis} is none of the {len(low)} axes')
+        object.__setattr__(self, 'delta_low', low)
+        object.__setattr__(self, 'delta_high', high)
+        object.__setattr__(self, 'workspace_low', bounds[0])
+        object.__setattr__(self, 'workspace_high', bounds[1])
+
+    @property
+    def dimensions(self) -> int:
+        """The number of coordinates m of a waypoint."""
+        return len(self.delta_low)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Task:
+    """A task for which a person's θ is to be learned.
+
+    Attributes:
+        name: By which it is found.
+        feature_names: What each of the d features is.
+        features: Ordinary Python over one trajectory, `(n, m) array → d numbers`.
+        plan: (n, m) the initial plan.
+        space: The trajectories that corrections can make of it.
+        theta: Where θ may be: a domain, or the name of its kind.
+        duration_sec: How long the plan is driven.
+        presets: θ by name, to be taught in a study.
+        axis_names: What each coordinate of a waypoint is.
+        description: One sentence.
+    """
+
+    name: str
+    feature_names: tuple[str, ...]
+    features: Callable[..., Any]
+    plan: np.ndarray
+    space: TrajectorySpace
+    theta: ThetaDomain | str = 'unit_nonnegative'
+    duration_sec: float = 20.0
+    presets: Mapping[str, np.ndarray] = field(default_factory=dict)
+    axis_names: tuple[str, ...] = ('x', 'y', 'z')
+    description: str = ''
+
+    def __post_init__(self) -> None:
+        if not self.feature_names:
+            raise InvalidInputError(f'task {self.name!r} names no feature')
+        if not callable(self.features):
+            raise InvalidInputError(f'features of task {self.name!r} is not a function')
+        plan = finite_array(self.plan, 'plan', (None, self.space.dimensions))
+        if not 0 <= self.space.fixed_waypoints < len(plan):
+            raise InvalidInputError(
+                f'{self.space.fixed_waypoints} of {len(plan)} waypoints are fixed; at least one '
+                'must be free'
+            )
+        object.__setattr__(self, 'plan', plan)
+        object.__setattr__(self, 'theta', ThetaDomain.parse(self.theta, self.size))
+        positive_number(self.duration_sec, 'duration_sec')
+        for name, theta in self.presets.items():
+            finite_array(theta, f'preset {name!r}', (self.size,))
+
+    @property
+    def size(self) -> int:
+        """The number of features d."""
+        return len(self.feature_names)
+
+    @cached_property
+    def compiled_features(self) -> Callable[[np.ndarray, np.ndarray], None]:
+        """The features as the kernels call them: `(trajectory, out)`."""
+        from reward_learning_ros.core.compiled import compile_features
+
+        return compile_features(self.features, self.size)
+
+    def evaluate(self, trajectories: Any) -> np.ndarray:
+        """Return the features (…, d) of one trajectory (n, m) or of many (…, n, m)."""
+        array = np.array(trajectories, dtype=np.float64)
+        if array.shape[-2:] != self.plan.shape:
+            raise InvalidInputError(
+                f'trajectories of task {self.name!r} have shape {self.plan.shape}, '
+                f'not {array.shape[-2:]}'
+            )
+        values = np.empty((*array.shape[:-2], self.size))
+        for index in np.ndindex(array.shape[:-2]):
+            self.compiled_features(array[index], values[index])
+        return values

@@ -1,0 +1,53 @@
+"""Press, of the user study: reach a goal, press a button, avoid an obstacle, keep it short."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reward_learning_ros.core.compiled import features_kernel
+from reward_learning_ros.core.task import Task, TrajectorySpace
+
+GOAL = (0.7, 0.3, 0.1)
+BUTTON = (0.6, -0.1, 0.15)
+BUTTON_RADIUS = 0.05
+OBSTACLE = (0.5, 0.05)
+
+
+@features_kernel
+def features(trajectory: np.ndarray, out: np.ndarray) -> None:
+    """Measure goal, button, obstacle and length as the published study does, in metres."""
+    last = trajectory.shape[0] - 1
+    pressed = False
+    nearest = np.inf
+    length = 0.0
+    for i in range(1, last + 1):
+        x, y, z = trajectory[i, 0], trajectory[i, 1], trajectory[i, 2]
+        to_button = (x - BUTTON[0]) ** 2 + (y - BUTTON[1]) ** 2 + (z - BUTTON[2]) ** 2
+        pressed |= to_button < BUTTON_RADIUS**2
+        nearest = min(nearest, (x - OBSTACLE[0]) ** 2 + (y - OBSTACLE[1]) ** 2)
+        length += (
+            (x - trajectory[i - 1, 0]) ** 2
+            + (y - trajectory[i - 1, 1]) ** 2
+            + (z - trajectory[i - 1, 2]) ** 2
+        )
+    out[0] = 0.25 - np.sqrt(
+        (trajectory[last, 0] - GOAL[0]) ** 2
+        + (trajectory[last, 1] - GOAL[1]) ** 2
+        + (trajectory[last, 2] - GOAL[2]) ** 2
+    )
+    out[1] = 0.25 if pressed else -0.25
+    out[2] = 1.5 * np.sqrt(nearest)
+    out[3] = -length
+
+
+def make_task() -> Task:
+    """Return Press: eight waypoints from above the table to the goal."""
+    return Task(
+        name='press',
+        description='Reach a goal; press a button on the way, keep clear of an obstacle.',
+        feature_names=('goal', 'button', 'obstacle', 'length'),
+        features=features,
+        plan=np.linspace((0.35, 0.0, 0.5), GOAL, 8),
+        space=TrajectorySpace(delta_low=np.full(3, -0.1), delta_high=np.full(3, 0.1)),
+        duration_sec=20.0,
+    )

@@ -1,0 +1,51 @@
+"""Reach, of the user study: deliver the coffee, move away afterwards, keep it short."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reward_learning_ros.core.compiled import features_kernel
+from reward_learning_ros.core.task import Task, TrajectorySpace
+
+PERSON = (0.5, 0.4)
+DELIVERY_RADIUS = 0.05
+
+
+@features_kernel
+def features(trajectory: np.ndarray, out: np.ndarray) -> None:
+    """Measure delivered, away and length as the published study does, in metres."""
+    waypoints = trajectory.shape[0]
+    delivered = False
+    length = 0.0
+    for i in range(1, waypoints):
+        x, y = trajectory[i, 0], trajectory[i, 1]
+        delivered |= (x - PERSON[0]) ** 2 + (y - PERSON[1]) ** 2 < DELIVERY_RADIUS**2
+        length += np.sqrt(
+            (x - trajectory[i - 1, 0]) ** 2
+            + (y - trajectory[i - 1, 1]) ** 2
+            + (trajectory[i, 2] - trajectory[i - 1, 2]) ** 2
+        )
+    out[0] = 0.5 if delivered else -0.5
+    out[1] = abs(trajectory[waypoints - 1, 1] - PERSON[1])
+    out[2] = np.exp(-16.0 / waypoints * length)
+
+
+def make_task() -> Task:
+    """Return Reach: eight waypoints in front of a person.
+
+    The workspace is where the study's controller kept the arm; its height admits the initial plan.
+    """
+    return Task(
+        name='reach',
+        description='Hand over a cup of coffee, then move away.',
+        feature_names=('delivered', 'away', 'length'),
+        features=features,
+        plan=np.linspace((0.35, 0.0, 0.5), (0.5, 0.1, 0.3), 8),
+        space=TrajectorySpace(
+            delta_low=np.full(3, -0.15),
+            delta_high=np.full(3, 0.15),
+            workspace_low=np.array([0.3, -0.4, 0.1]),
+            workspace_high=np.array([0.75, 0.4, 0.5]),
+        ),
+        duration_sec=30.0,
+    )
