@@ -5,7 +5,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from launch import LaunchDescription
-from reward_learning_ros.nodes.smoke import CALLER, ECHO, SmokeParameters
+from reward_learning_ros.nodes.smoke_parameters import CALLER, ECHO, SmokeParameters
 from reward_learning_ros.parameters import specifications
 
 

@@ -76,6 +76,36 @@ TOPIC_QOS = {
     MARKERS_TOPIC: LATCHED_QOS,
 }
 
+# What franka_robot_state_broadcaster publishes in the robot's namespace, and joint_states.
+FRANKA_BROADCASTER = 'franka_robot_state_broadcaster'
+EXTERNAL_JOINT_TORQUES_TOPIC = f'{FRANKA_BROADCASTER}/external_joint_torques'
+MEASURED_JOINT_STATES_TOPIC = f'{FRANKA_BROADCASTER}/measured_joint_states'
+DESIRED_JOINT_STATES_TOPIC = f'{FRANKA_BROADCASTER}/desired_joint_states'
+CURRENT_POSE_TOPIC = f'{FRANKA_BROADCASTER}/current_pose'
+LAST_DESIRED_POSE_TOPIC = f'{FRANKA_BROADCASTER}/last_desired_pose'
+WRENCH_IN_BASE_TOPIC = f'{FRANKA_BROADCASTER}/external_wrench_in_base_frame'
+WRENCH_IN_STIFFNESS_TOPIC = f'{FRANKA_BROADCASTER}/external_wrench_in_stiffness_frame'
+ROBOT_STATE_TOPIC = f'{FRANKA_BROADCASTER}/robot_state'
+JOINT_STATES_TOPIC = 'joint_states'
+
+FRANKA_TOPIC_TYPES = {
+    EXTERNAL_JOINT_TORQUES_TOPIC: 'sensor_msgs/msg/JointState',
+    MEASURED_JOINT_STATES_TOPIC: 'sensor_msgs/msg/JointState',
+    CURRENT_POSE_TOPIC: 'geometry_msgs/msg/PoseStamped',
+    DESIRED_JOINT_STATES_TOPIC: 'sensor_msgs/msg/JointState',
+    LAST_DESIRED_POSE_TOPIC: 'geometry_msgs/msg/PoseStamped',
+    WRENCH_IN_BASE_TOPIC: 'geometry_msgs/msg/WrenchStamped',
+    WRENCH_IN_STIFFNESS_TOPIC: 'geometry_msgs/msg/WrenchStamped',
+    ROBOT_STATE_TOPIC: 'franka_msgs/msg/FrankaRobotState',
+    JOINT_STATES_TOPIC: 'sensor_msgs/msg/JointState',
+}
+# Without these no correction can be felt, placed or played.
+FRANKA_REQUIRED_TOPICS = (
+    EXTERNAL_JOINT_TORQUES_TOPIC,
+    MEASURED_JOINT_STATES_TOPIC,
+    CURRENT_POSE_TOPIC,
+)
+
 
 def command_topic(controller: str) -> str:
     """Return the topic on which a joint trajectory controller takes its trajectories."""

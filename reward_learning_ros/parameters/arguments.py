@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 from reward_learning_ros.parameters.files import from_mapping, mapping_from_file
@@ -19,7 +19,11 @@ _P = TypeVar('_P', bound=Parameters)
 
 
 def add_arguments(
-    parser: argparse.ArgumentParser, cls: type[Parameters], *, with_file: bool = True
+    parser: argparse.ArgumentParser,
+    cls: type[Parameters],
+    *,
+    with_file: bool = True,
+    exclude: Collection[str] = (),
 ) -> None:
     """Add an option for each parameter, and `--config` for a file with them.
 
@@ -27,6 +31,7 @@ def add_arguments(
         parser: Where to add them.
         cls: The configuration.
         with_file: Whether to add `--config`; only one configuration of a parser may have it.
+        exclude: Parameters that the command itself decides.
     """
     group = parser.add_argument_group('parameters')
     if with_file:
@@ -36,6 +41,8 @@ def add_arguments(
             help='YAML file with these parameters, plain or as a ROS 2 parameter file',
         )
     for specification in specifications(cls).values():
+        if specification.name in exclude:
+            continue
         option = '--' + specification.name.replace('_', '-')
         settings: dict[str, Any] = {
             'dest': specification.name,

@@ -15,7 +15,7 @@ import sys
 from rclpy.node import Node
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.nodes.running import NodeFinished, executor_named, run
-from reward_learning_ros.nodes.smoke import SmokeParameters
+from reward_learning_ros.nodes.smoke_parameters import SmokeParameters
 from reward_learning_ros.nodes.parameters import declare
 
 executor, behaviour = sys.argv[1:3]

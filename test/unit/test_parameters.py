@@ -302,6 +302,13 @@ def test_a_wrong_option_is_refused_with_what_is_allowed():
         parse(['--count', '11'])
 
 
+def test_an_excluded_parameter_is_no_option_and_keeps_its_default():
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_arguments(parser, Example, exclude=('count',))
+    assert '--count' not in parser.format_help()
+    assert from_arguments(Example, parser.parse_args(['--speed', '1'])) == Example(speed=1)
+
+
 def test_help_tells_unit_range_default_and_percent_signs():
     parser = argparse.ArgumentParser()
     add_arguments(parser, Example)
