@@ -7,7 +7,7 @@ give bit for bit the same result, live or replayed.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -274,7 +274,7 @@ def run(
 @numba.njit(cache=True)
 def _restart(
     settings: Settings,
-    s: np.ndarray,
+    s: Any,
     tick: int,
     time_ns: int,
     epoch: int,
@@ -320,7 +320,7 @@ def _restart(
 
 
 @numba.njit(cache=True)
-def _begin_zero(settings: Settings, s: np.ndarray, time_ns: int) -> None:
+def _begin_zero(settings: Settings, s: Any, time_ns: int) -> None:
     """Takes the torque from here on as bias, whatever it is."""
     s.zero_until_ns = time_ns + _ZERO_NS
     s.covariance[0, 0] += settings.prior_variance
@@ -329,7 +329,7 @@ def _begin_zero(settings: Settings, s: np.ndarray, time_ns: int) -> None:
 
 
 @numba.njit(cache=True)
-def _filter_torque(settings: Settings, s: np.ndarray, raw: np.ndarray, step_sec: float) -> None:
+def _filter_torque(settings: Settings, s: Any, raw: np.ndarray, step_sec: float) -> None:
     middle = np.empty(JOINT_COUNT)
     for j in range(JOINT_COUNT):
         second_difference = abs(raw[j] - 2.0 * s.last_raw[j] + s.raw_before[j])
@@ -344,7 +344,7 @@ def _filter_torque(settings: Settings, s: np.ndarray, raw: np.ndarray, step_sec:
 
 @numba.njit(cache=True)
 def _filter_force(
-    settings: Settings, s: np.ndarray, wrench: np.ndarray, age_ns: int, time_ns: int
+    settings: Settings, s: Any, wrench: np.ndarray, age_ns: int, time_ns: int
 ) -> bool:
     """Filters the force and returns whether the wrench is zero, as it is near a singularity."""
     if age_ns > settings.gap_ns:
@@ -368,7 +368,7 @@ def _filter_force(
 
 
 @numba.njit(cache=True)
-def _statistic(settings: Settings, s: np.ndarray, step_sec: float) -> tuple[float, float]:
+def _statistic(settings: Settings, s: Any, step_sec: float) -> tuple[float, float]:
     """Returns the residual's size in standard deviations and in N·m.
 
     A rough signal, such as a burst of noise, is expected to leave roughness / white · √(h / 4τ)
@@ -390,7 +390,7 @@ def _statistic(settings: Settings, s: np.ndarray, step_sec: float) -> tuple[floa
 @numba.njit(cache=True)
 def _rises(
     settings: Settings,
-    s: np.ndarray,
+    s: Any,
     time_ns: int,
     step_sec: float,
     z: float,
@@ -416,7 +416,7 @@ def _rises(
 
 
 @numba.njit(cache=True)
-def _begin_contact(settings: Settings, s: np.ndarray) -> None:
+def _begin_contact(settings: Settings, s: Any) -> None:
     ramp_ns = 0.0
     if s.crossing_statistic > s.rising_statistic:
         slope_ns = (s.crossing_ns - s.rising_ns) / (s.crossing_statistic - s.rising_statistic)
@@ -438,7 +438,7 @@ def _begin_contact(settings: Settings, s: np.ndarray) -> None:
 
 
 @numba.njit(cache=True)
-def _remember(s: np.ndarray, z: float, size: float, saturated: bool, zero_wrench: bool) -> None:
+def _remember(s: Any, z: float, size: float, saturated: bool, zero_wrench: bool) -> None:
     s.ticks += 1
     s.saturated += saturated
     s.zero_wrench += zero_wrench
@@ -455,7 +455,7 @@ def _remember(s: np.ndarray, z: float, size: float, saturated: bool, zero_wrench
 
 
 @numba.njit(cache=True)
-def _same_direction(s: np.ndarray) -> bool:
+def _same_direction(s: Any) -> bool:
     """Tells whether the residual points as it did before the gap, within 60°."""
     dot, before, now = 0.0, 0.0, 0.0
     for j in range(JOINT_COUNT):
@@ -467,9 +467,7 @@ def _same_direction(s: np.ndarray) -> bool:
 
 
 @numba.njit(cache=True)
-def _end(
-    s: np.ndarray, tick: int, end_ns: int, reason: int, events: np.ndarray, count: int
-) -> int:
+def _end(s: Any, tick: int, end_ns: int, reason: int, events: np.ndarray, count: int) -> int:
     event = events[count]
     event.kind = END
     event.tick = tick
@@ -496,7 +494,7 @@ def _end(
 
 
 @numba.njit(cache=True)
-def _learn_tick(settings: Settings, s: np.ndarray, at_once: bool) -> None:
+def _learn_tick(settings: Settings, s: Any, at_once: bool) -> None:
     """Adds a tick to the current window; a full one waits its turn, or teaches at once."""
     if s.window_count == 0:
         s.window_start_ns = s.time_ns
@@ -538,7 +536,7 @@ def _learn_tick(settings: Settings, s: np.ndarray, at_once: bool) -> None:
 
 
 @numba.njit(cache=True)
-def _teach(settings: Settings, s: np.ndarray, w: int) -> None:
+def _teach(settings: Settings, s: Any, w: int) -> None:
     """Lets one window teach the bias and the noise level."""
     # The bias has wandered since the last lesson; never beyond what a fresh start believes.
     s.covariance[0, 0] += settings.drift_variance_per_sec * _WINDOW_NS * 1e-9

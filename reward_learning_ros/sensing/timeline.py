@@ -37,21 +37,20 @@ class PlaybackTimeline:
 
     def __init__(self) -> None:
         self._moments: list[PlaybackMoment] = []
+        self._starts_ns: list[int] = []
 
     def add(self, moment: PlaybackMoment) -> None:
         """Takes note of a moment; a clock that jumped backwards begins a new past."""
-        moments = self._moments
-        if moments and moment.time_ns < moments[-1].time_ns:
-            if moments[-1].time_ns - moment.time_ns > NANOSECONDS:
-                moments.clear()
-            else:
-                index = bisect_right([m.time_ns for m in moments], moment.time_ns)
-                moments.insert(index, moment)
-                return
-        moments.append(moment)
+        starts_ns = self._starts_ns
+        if starts_ns and starts_ns[-1] - moment.time_ns > NANOSECONDS:
+            self._moments.clear()
+            starts_ns.clear()
+        place = bisect_right(starts_ns, moment.time_ns)
+        self._moments.insert(place, moment)
+        starts_ns.insert(place, moment.time_ns)
         # In chunks, so that forgetting costs nothing on average.
-        if len(moments) > 1000 and moments[500].time_ns < moment.time_ns - _MEMORY_NS:
-            del moments[:500]
+        if len(starts_ns) > 1000 and starts_ns[500] < moment.time_ns - _MEMORY_NS:
+            del self._moments[:500], starts_ns[:500]
 
     def plan_during(self, start_ns: int, end_ns: int) -> tuple[Plan, int, int] | None:
         """Returns the plan that a contact belongs to, and from when to when it was played.
@@ -74,6 +73,33 @@ class PlaybackTimeline:
                 return plan, from_ns, moment.time_ns
         return None if plan is None else (plan, from_ns, end_ns)
 
+    def plans_at(self, time_ns: np.ndarray) -> list[tuple[Plan, np.ndarray]]:
+        """Returns the plans played at times (k,), each with a mask (k,) of its times."""
+        found: dict[int, tuple[Plan, np.ndarray]] = {}
+        for moment, _, here in self._moments_at(time_ns):
+            if moment.plan is not None:
+                key = id(moment.plan)
+                found[key] = (moment.plan, found[key][1] | here if key in found else here)
+        return list(found.values())
+
+    def _moments_at(
+        self, time_ns: np.ndarray
+    ) -> list[tuple[PlaybackMoment, PlaybackMoment | None, np.ndarray]]:
+        """Returns the moments that cover times (k,), the next of each, and its times (k,)."""
+        if not len(time_ns):
+            return []
+        first = max(bisect_right(self._starts_ns, int(time_ns.min())) - 1, 0)
+        last = bisect_right(self._starts_ns, int(time_ns.max()))
+        places = np.searchsorted(self._starts_ns[first:last], time_ns, side='right') - 1 + first
+        return [
+            (
+                self._moments[place],
+                self._moments[place + 1] if place + 1 < len(self._moments) else None,
+                places == place,
+            )
+            for place in range(first, last)
+        ]
+
     def _spans(self, end_ns: int) -> list[tuple[PlaybackMoment, int]]:
         """Returns the moments that began before a time, and until when each was the last word."""
         moments = [moment for moment in self._moments if moment.time_ns <= end_ns]
@@ -89,23 +115,15 @@ class PlaybackTimeline:
         followed; after the last one it runs on, or stands still if the playback does.
         """
         time_ns = np.asarray(time_ns, dtype=np.int64)
-        if not self._moments:
-            return np.full(len(time_ns), np.nan)
-        starts = np.array([moment.time_ns for moment in self._moments], dtype=np.int64)
-        places = np.searchsorted(starts, time_ns, side='right') - 1
         result = np.full(len(time_ns), np.nan)
-        for place in np.unique(places[places >= 0]):
-            here = places == place
-            moment = self._moments[place]
+        for moment, after, here in self._moments_at(time_ns):
             if moment.plan is None:
                 continue
             elapsed_sec = (time_ns[here] - moment.time_ns) / NANOSECONDS
             speed = 1.0 if moment.is_moving else 0.0
-            if moment.is_moving and place + 1 < len(self._moments):
-                after = self._moments[place + 1]
-                if after.plan is moment.plan and after.time_ns > moment.time_ns:
-                    span_sec = (after.time_ns - moment.time_ns) / NANOSECONDS
-                    speed = (after.plan_time_sec - moment.plan_time_sec) / span_sec
+            if moment.is_moving and after is not None and after.plan is moment.plan:
+                span_sec = (after.time_ns - moment.time_ns) / NANOSECONDS
+                speed = (after.plan_time_sec - moment.plan_time_sec) / max(span_sec, 1e-9)
             duration_sec = moment.plan.duration_sec
             result[here] = np.clip(moment.plan_time_sec + speed * elapsed_sec, 0.0, duration_sec)
         return result

@@ -1,0 +1,107 @@
+"""The shift of the plan while a person pushes: the arm gives way and keeps what it was taught."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reward_learning_ros.parameters import Parameters, parameter
+from reward_learning_ros.sensing.displacement import (
+    MEASURED,
+    ContactPoints,
+    DisplacementParameters,
+)
+from reward_learning_ros.sensing.samples import NANOSECONDS
+
+# After a silence of the stream the shift goes on as if it had been this short.
+_LONGEST_STEP_SEC = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveParameters(Parameters):
+    """How the plan gives way."""
+
+    yield_time_sec: float = parameter(
+        0.4,
+        description='How quickly the plan follows the tool that a person holds away from it',
+        minimum=0.02,
+        maximum=10.0,
+        unit='s',
+    )
+    largest_speed_m_s: float = parameter(
+        0.25, description='Fastest shift of the plan', minimum=0.0, maximum=2.0, unit='m/s'
+    )
+    largest_shift_m: float = parameter(
+        0.3, description='Farthest shift of the plan', minimum=0.0, maximum=2.0, unit='m'
+    )
+
+
+class LiveDeformation:
+    """The live shift, advanced a hundred times a second while a contact is open.
+
+    Attributes:
+        shift_m: (3,) how far the plan is shifted now, base frame.
+    """
+
+    def __init__(
+        self,
+        parameters: LiveParameters | None = None,
+        displacement_parameters: DisplacementParameters | None = None,
+    ) -> None:
+        self.parameters = parameters or LiveParameters()
+        self._displacement = displacement_parameters or DisplacementParameters()
+        self.shift_m = np.zeros(3)
+        self._before_m = np.zeros(3)
+        self._resting_m = np.zeros(3)
+        self._last_ns: int | None = None
+
+    def begin(self, points: ContactPoints) -> None:
+        """A contact has begun; the points before it say where the tool rests."""
+        self._before_m = self.shift_m.copy()
+        before = (points.time_ns < points.onset_ns) & np.isfinite(points.deviation_m).all(axis=1)
+        self._resting_m = np.zeros(3)
+        if before.any():
+            # What the tool is off its shifted plan without being pushed.
+            self._resting_m = points.deviation_m[before].mean(axis=0) - self.shift_m
+        self._last_ns = points.end_ns
+
+    def advance(self, point: ContactPoints) -> None:
+        """Follows the tool, or the force, over one more point of the open contact."""
+        if self._last_ns is None:
+            return
+        now_ns = int(point.time_ns[-1])
+        step_sec = min(max((now_ns - self._last_ns) / NANOSECONDS, 0.0), _LONGEST_STEP_SEC)
+        self._last_ns = now_ns
+        if self._displacement.source == MEASURED:
+            held_away = point.deviation_m[-1] - self._resting_m - self.shift_m
+            velocity = held_away / self.parameters.yield_time_sec
+        else:
+            velocity = self._displacement.admittance_m_per_n_s * point.force_n[-1]
+        if not np.isfinite(velocity).all():
+            return
+        velocity = _limited(velocity, self.parameters.largest_speed_m_s)
+        self.shift_m = _limited(
+            self.shift_m + step_sec * velocity, self.parameters.largest_shift_m
+        )
+
+    def keep(self) -> None:
+        """The contact was a correction: the plan stays where it was brought."""
+        self._last_ns = None
+
+    def undo(self) -> None:
+        """The contact was none: the plan goes back to where it was before."""
+        if self._last_ns is not None:
+            self.shift_m = self._before_m.copy()
+        self._last_ns = None
+
+    def reset(self) -> None:
+        """A new plan contains what was taught: no shift of it."""
+        self.shift_m = np.zeros(3)
+        self._before_m = np.zeros(3)
+        self._last_ns = None
+
+
+def _limited(vector: np.ndarray, largest: float) -> np.ndarray:
+    size = float(np.linalg.norm(vector))
+    return vector * (largest / size) if size > largest else vector
