@@ -8,6 +8,8 @@
 PYTHON ?= python3
 ROS ?= auto
 WORKERS ?= auto
+# A file's tests stay together: they share what is slow to build or to compile.
+PARALLEL = -n $(WORKERS) --dist loadfile
 RUN = $(PYTHON) -m tools.environment --ros $(ROS)
 
 .DEFAULT_GOAL := help
@@ -25,13 +27,13 @@ session:  ## a session with the simulated arm and participant
 	@$(RUN) reward_learning session $(ARGS)
 
 test:  ## the test suite
-	@$(RUN) python -m pytest -n $(WORKERS) $(ARGS)
+	@$(RUN) python -m pytest $(PARALLEL) $(ARGS)
 
 test-matrix:  ## the suite on Kilted, and on the oldest and newest supported Python
-	@$(PYTHON) -m tools.matrix -n $(WORKERS) $(ARGS)
+	@$(PYTHON) -m tools.matrix $(PARALLEL) $(ARGS)
 
 test-matrix-one:  ## one of them; another with the next commit
-	@$(PYTHON) -m tools.matrix --one -n $(WORKERS) $(ARGS)
+	@$(PYTHON) -m tools.matrix --one $(PARALLEL) $(ARGS)
 
 colcon:  ## colcon build and colcon test against the environment's ROS 2
 	@$(RUN) python -m tools.colcon_check

@@ -14,11 +14,11 @@ PACKAGE = 'reward_learning_ros'
 TESTS = 'test/unit'
 
 
-def build_command(bases: Path) -> list[str]:
+def build_command(bases: Path, source: Path = ROOT) -> list[str]:
     """Return the command that builds and installs under a folder for colcon's output."""
     return [
         *_colcon(bases, 'build'),
-        *_tree(bases),
+        *_tree(bases, source),
         '--event-handlers',
         'console_cohesion+',
     ]
@@ -28,7 +28,7 @@ def check_commands(bases: Path) -> list[list[str]]:
     """Return the commands of the whole check, in their order."""
     test = [
         *_colcon(bases, 'test'),
-        *_tree(bases),
+        *_tree(bases, ROOT),
         '--return-code-on-test-failure',
         '--event-handlers',
         'console_direct+',
@@ -54,9 +54,9 @@ def _colcon(bases: Path, verb: str) -> list[str]:
     return [sys.executable, '-m', 'colcon', '--log-base', str(bases / 'log'), verb]
 
 
-def _tree(bases: Path) -> list[str]:
+def _tree(bases: Path, source: Path) -> list[str]:
     folders = ['--build-base', str(bases / 'build'), '--install-base', str(bases / 'install')]
-    return ['--base-paths', str(ROOT), '--packages-select', PACKAGE, *folders]
+    return ['--base-paths', str(source), '--packages-select', PACKAGE, *folders]
 
 
 if __name__ == '__main__':

@@ -105,11 +105,26 @@ def wheels_recipe(distribution: str, version: Optional[str]) -> virtual_environm
     return virtual_environment.Recipe(
         venv=venv,
         interpreter=interpreter,
-        pins=pins.read(pins.COMMON) + pins.read(distribution),
-        requirements=pins.ros_wheels(distribution),
         sees_system_packages=False,
+        pins=pins.read(pins.COMMON) + pins.read(distribution),
+        installations=installations(pins.ros_wheels(distribution)),
+        package=package_text(),
         variables=variables,
     )
+
+
+def installations(requirements: List[str]) -> List[List[str]]:
+    """Return what pip is asked for: the build tools first, then the rest, built with them."""
+    package = f'{ROOT}[{",".join(pins.EXTRAS)}]'
+    return [
+        list(pins.BUILD_TOOLS),
+        [*requirements, '--no-build-isolation', '--editable', package],
+    ]
+
+
+def package_text() -> str:
+    """Return what a new executable, extra or requirement of the package changes."""
+    return (ROOT / 'setup.py').read_text(encoding='utf-8')
 
 
 def sourced_recipe(version: Optional[str]) -> virtual_environment.Recipe:
@@ -134,11 +149,12 @@ def sourced_recipe(version: Optional[str]) -> virtual_environment.Recipe:
     return virtual_environment.Recipe(
         venv=venv,
         interpreter=interpreter,
+        sees_system_packages=True,
         # ROS 2's messages are compiled against the NumPy that it came with: keep exactly that
         # one and let the rest follow from it.
         pins=[f'numpy=={numpy_version}'],
-        requirements=[],
-        sees_system_packages=True,
+        installations=installations([]),
+        package=package_text(),
         variables=variables,
     )
 

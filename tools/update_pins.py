@@ -40,7 +40,7 @@ def main() -> int:
     written = PINS.with_name(PINS.name + '.new')
     written.write_text(render(sections), encoding='utf-8')
     written.replace(PINS)
-    say('wrote {}: {}'.format(PINS.relative_to(ROOT), count(sections)))
+    say(f'wrote {PINS.relative_to(ROOT)}: {count(sections)}')
     return 0
 
 
@@ -78,7 +78,8 @@ def resolve(uv: str, requirements: Iterable[str], sources: List[str]) -> List[st
         style = ['--universal', '--python-version', interpreters.SUPPORTED[0]]
         style += ['--no-annotate', '--no-header', '--quiet']
         words = run([uv, 'pip', 'compile', *style, str(listed), *sources])
-    return [line.strip() for line in words.splitlines() if line.strip()]
+    # The universal resolution covers Windows too, which this package does not run on.
+    return [line for line in words.splitlines() if line and "== 'win32'" not in line]
 
 
 def run(command: List[str]) -> str:

@@ -13,11 +13,12 @@ from typing import IO, Any, Dict, Iterator, List, NamedTuple, Optional
 
 from tools.console import ProblemError, Progress, say
 from tools.interpreters import Interpreter
-from tools.pins import BUILD_TOOLS, EXTRAS, ROOT
+from tools.pins import ROOT
 
 PACKAGE = 'reward_learning_ros'
 STAMP = f'{PACKAGE}.stamp'
 LOG = 'install.log'
+CONSTRAINTS = 'constraints.txt'
 # What a person's own pip settings must not redirect: everything goes into the venv.
 PIP_SETTINGS = {'PIP_USER': '0', 'PIP_NO_INPUT': '1', 'PIP_PROGRESS_BAR': 'off'}
 PIP_REDIRECTIONS = ('PIP_TARGET', 'PIP_PREFIX', 'PIP_ROOT', 'PIP_CONSTRAINT', 'PIP_REQUIREMENT')
@@ -28,9 +29,13 @@ class Recipe(NamedTuple):
 
     venv: Path
     interpreter: Interpreter
-    pins: List[str]
-    requirements: List[str]
     sees_system_packages: bool
+    # The only versions that pip may choose, where it chooses.
+    pins: List[str]
+    # What pip is asked for, call by call.
+    installations: List[List[str]]
+    # A text whose change asks for new installations, but not for a new venv.
+    package: str
     variables: Dict[str, str]
 
 
@@ -61,12 +66,9 @@ def _make(recipe: Recipe, lock: IO[str]) -> None:
     else:
         say(f'making {venv.name} with Python {recipe.interpreter.version} (once, 1 to 3 minutes)')
         _make_empty(recipe)
-    constraints = venv / 'constraints.txt'
-    constraints.write_text('\n'.join(recipe.pins) + '\n')
-    # The build tools first: the package itself is built with them, not with unpinned ones.
-    _install(recipe, lock, ['-c', str(constraints), *BUILD_TOOLS])
-    package = ['--no-build-isolation', '--editable', f'{ROOT}[{",".join(EXTRAS)}]']
-    _install(recipe, lock, ['-c', str(constraints), *recipe.requirements, *package])
+    (venv / CONSTRAINTS).write_text('\n'.join(recipe.pins) + '\n')
+    for arguments in recipe.installations:
+        _install(recipe, lock, arguments)
     _link_share(venv)
     # Written last, and by renaming: a venv with a stamp is whole.
     written = venv / (STAMP + '.new')
@@ -93,17 +95,14 @@ def _contents(recipe: Recipe) -> Dict[str, Any]:
         # A venv that was moved, or whose Python was replaced, does not run.
         str(recipe.venv),
         *recipe.interpreter,
-        *recipe.pins,
-        *recipe.requirements,
-        *BUILD_TOOLS,
         str(recipe.sees_system_packages),
+        *recipe.pins,
+        *(argument for arguments in recipe.installations for argument in arguments),
     ]
-    # A new executable or extra needs a new installation, but not a new venv.
-    package = [*EXTRAS, (ROOT / 'setup.py').read_text(encoding='utf-8')]
     return {
         'interpreter': list(recipe.interpreter),
         'base': _digest(base),
-        'package': _digest(package),
+        'package': _digest([recipe.package]),
     }
 
 
@@ -162,7 +161,8 @@ def _install(recipe: Recipe, lock: IO[str], arguments: List[str]) -> None:
     log = recipe.venv / LOG
     variables = {k: v for k, v in recipe.variables.items() if k not in PIP_REDIRECTIONS}
     variables.update(PIP_SETTINGS)
-    command = [str(recipe.venv / 'bin' / 'python'), '-m', 'pip', 'install', *arguments]
+    pip = [str(recipe.venv / 'bin' / 'python'), '-m', 'pip']
+    command = [*pip, 'install', '-c', str(recipe.venv / CONSTRAINTS), *arguments]
     started_sec = time.monotonic()
     progress = Progress()
     with open(str(log), 'a') as output:
