@@ -167,6 +167,7 @@ class CorrectionRecorder:
         deformation: DeformationParameters | None = None,
         live: LiveParameters | None = None,
         jacobian: Jacobian | None = None,
+        timeline: PlaybackTimeline | None = None,
     ) -> None:
         """Builds a recorder.
 
@@ -177,11 +178,12 @@ class CorrectionRecorder:
             live: how the plan gives way meanwhile.
             jacobian: the tool's Jacobian (6, 7) at joints (7,); without it forces come from the
                 wrench, which is worse.
+            timeline: what the playback does; of a recording, all of it may be known before.
         """
         self.displacement = displacement or DisplacementParameters()
         self.deformation = deformation or DeformationParameters()
         self.detector = ContactDetector(contact)
-        self.timeline = PlaybackTimeline()
+        self.timeline = timeline or PlaybackTimeline()
         self.live = LiveDeformation(live, self.displacement)
         self.counts = CorrectionCounts()
         self._jacobian = jacobian
@@ -201,7 +203,7 @@ class CorrectionRecorder:
                 taken += 1
             self._is_open = isinstance(event, ContactOnset)
             if isinstance(event, ContactOnset):
-                self.live.begin(self._contact_points(event.onset_ns, event.time_ns))
+                self._begin(event)
             else:
                 corrections += self._end(event)
         for point in points[taken:]:
@@ -224,13 +226,18 @@ class CorrectionRecorder:
         position = np.where(
             block.tool_age_ns[ticks, None] <= _STALE_NS, block.tool_position_m[ticks], np.nan
         )
+        joints = np.where(
+            block.joint_age_ns[ticks, None] <= _STALE_NS, block.joint_position_rad[ticks], np.nan
+        )
+        deviation = position - self._planned(block.time_ns[ticks])
         return [
             _Point(
                 tick=int(tick),
                 time_ns=int(block.time_ns[tick]),
                 position_m=position[i],
+                deviation_m=deviation[i],
                 torque_nm=detection.residual_torque_nm[tick],
-                joints_rad=block.joint_position_rad[tick],
+                joints_rad=joints[i],
                 wrench_force_n=detection.wrench_force_n[tick],
             )
             for i, tick in enumerate(ticks)
@@ -241,27 +248,28 @@ class CorrectionRecorder:
             self._points.clear()
         self._points.append(point)
         if self._is_open:
-            self.live.advance(self._as_points([point], point.time_ns, point.time_ns))
+            force = self._forces([point])[0][0] if self.live.follows_force else None
+            self.live.advance(point.time_ns, point.deviation_m, force)
         else:
             while self._points[0].time_ns < point.time_ns - _PAST_NS:
                 self._points.popleft()
 
-    def _contact_points(self, onset_ns: int, end_ns: int) -> ContactPoints:
+    def _contact_points(self, onset_ns: int, end_ns: int) -> tuple[ContactPoints, np.ndarray]:
+        """Returns a contact with the moment before it, and what a force at the tool explains."""
         first_ns = onset_ns - _PAST_NS // 2
         points = [point for point in self._points if first_ns <= point.time_ns <= end_ns]
-        return self._as_points(points, onset_ns, end_ns)
-
-    def _as_points(self, points: list[_Point], onset_ns: int, end_ns: int) -> ContactPoints:
         time_ns = np.array([point.time_ns for point in points], dtype=np.int64)
         position = np.array([point.position_m for point in points]).reshape(-1, 3)
-        force = np.array([self._force(point) for point in points]).reshape(-1, 3)
-        return ContactPoints(
+        force, explained = self._forces(points)
+        contact = ContactPoints(
             time_ns=time_ns,
+            # Anew, for the playback may have told of a change a little late.
             deviation_m=position - self._planned(time_ns),
             force_n=force,
             onset_ns=onset_ns,
             end_ns=end_ns,
         )
+        return contact, explained
 
     def _planned(self, time_ns: np.ndarray) -> np.ndarray:
         """Returns where the tool should have been (k, 3), NaN without a plan."""
@@ -272,14 +280,22 @@ class CorrectionRecorder:
             planned[part] = planned_position_m(plan, plan_time[part])
         return planned
 
-    def _force(self, point: _Point) -> np.ndarray:
-        if point.force_n is None:
-            point.force_n = point.wrench_force_n
-            if self._jacobian is not None and np.isfinite(point.joints_rad).all():
-                linear = self._jacobian(point.joints_rad)[:3]
-                point.force_n = force_from_torque(linear, point.torque_nm)
-                point.explained = float(explained_share(linear, point.torque_nm, point.force_n))
-        return point.force_n
+    def _forces(self, points: list[_Point]) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the forces (k, 3) at points, and the share of the torque they explain (k,)."""
+        force = np.array([point.wrench_force_n for point in points]).reshape(-1, 3)
+        explained = np.ones(len(points))
+        if self._jacobian is not None:
+            known = [i for i, p in enumerate(points) if np.isfinite(p.joints_rad).all()]
+            if known:
+                linear = np.array([self._jacobian(points[i].joints_rad)[:3] for i in known])
+                torque = np.array([points[i].torque_nm for i in known])
+                force[known] = force_from_torque(linear, torque)
+                explained[known] = explained_share(linear, torque, force[known])
+        return force, explained
+
+    def _begin(self, onset: ContactOnset) -> None:
+        before = [p.deviation_m for p in self._points if p.time_ns < onset.onset_ns]
+        self.live.begin(onset.time_ns, np.array(before).reshape(-1, 3))
 
     def _end(self, contact: Contact) -> list[RecordedCorrection]:
         self.counts.contacts += 1
@@ -293,7 +309,7 @@ class CorrectionRecorder:
             self.live.undo()
             return []
         plan, from_ns, until_ns = found
-        points = self._contact_points(from_ns, until_ns)
+        points, explained = self._contact_points(from_ns, until_ns)
         moved = displacement(points, self.displacement)
         if moved is None and self.displacement.source == MEASURED:
             moved = admittance(points, self.displacement)
@@ -303,10 +319,10 @@ class CorrectionRecorder:
             return []
         self.live.keep()
         self.counts.corrections += 1
-        force = points.force_n[points.during]
-        force = force[np.isfinite(force).all(axis=1)]
+        during = points.during & np.isfinite(points.force_n).all(axis=1)
+        force = points.force_n[during]
         strength = np.linalg.norm(force, axis=1)
-        explained = [p.explained for p in self._points if from_ns <= p.time_ns <= until_ns]
+        share = float(explained[during].mean()) if during.any() else 1.0
         correction = correction_on_plan(
             timeline=self.timeline,
             plan=plan,
@@ -314,24 +330,23 @@ class CorrectionRecorder:
             end_ns=until_ns,
             moved=moved,
             peak_force_n=float(strength.max()) if len(strength) else contact.peak_wrench_force_n,
-            confidence=confidence_of(
-                contact, self.detector.parameters, moved, force, float(np.mean(explained))
-            ),
+            confidence=confidence_of(contact, self.detector.parameters, moved, force, share),
             parameters=self.deformation,
         )
         return [correction]
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
 class _Point:
+    """What is kept of a sample; of all but the newest second only while a contact is open."""
+
     tick: int
     time_ns: int
     position_m: np.ndarray
+    deviation_m: np.ndarray
     torque_nm: np.ndarray
     joints_rad: np.ndarray
     wrench_force_n: np.ndarray
-    force_n: np.ndarray | None = None
-    explained: float = 1.0
 
 
 def confidence_of(

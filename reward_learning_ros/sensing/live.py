@@ -9,7 +9,6 @@ import numpy as np
 from reward_learning_ros.parameters import Parameters, parameter
 from reward_learning_ros.sensing.displacement import (
     MEASURED,
-    ContactPoints,
     DisplacementParameters,
 )
 from reward_learning_ros.sensing.samples import NANOSECONDS
@@ -56,28 +55,41 @@ class LiveDeformation:
         self._resting_m = np.zeros(3)
         self._last_ns: int | None = None
 
-    def begin(self, points: ContactPoints) -> None:
-        """A contact has begun; the points before it say where the tool rests."""
-        self._before_m = self.shift_m.copy()
-        before = (points.time_ns < points.onset_ns) & np.isfinite(points.deviation_m).all(axis=1)
-        self._resting_m = np.zeros(3)
-        if before.any():
-            # What the tool is off its shifted plan without being pushed.
-            self._resting_m = points.deviation_m[before].mean(axis=0) - self.shift_m
-        self._last_ns = points.end_ns
+    @property
+    def follows_force(self) -> bool:
+        """Whether the force moves the plan; else the tool's deviation does."""
+        return self._displacement.source != MEASURED
 
-    def advance(self, point: ContactPoints) -> None:
-        """Follows the tool, or the force, over one more point of the open contact."""
+    def begin(self, time_ns: int, deviation_before_m: np.ndarray) -> None:
+        """A contact has begun.
+
+        Args:
+            time_ns: when that became certain.
+            deviation_before_m: (k, 3) of the tool from its plan before anybody pushed.
+        """
+        self._before_m = self.shift_m.copy()
+        known = deviation_before_m[np.isfinite(deviation_before_m).all(axis=1)]
+        # What the tool is off its shifted plan without being pushed.
+        self._resting_m = known.mean(axis=0) - self.shift_m if len(known) else np.zeros(3)
+        self._last_ns = time_ns
+
+    def advance(self, time_ns: int, deviation_m: np.ndarray, force_n: np.ndarray | None) -> None:
+        """Follows the tool, or the force, over one more point of the open contact.
+
+        Args:
+            time_ns: of the point.
+            deviation_m: (3,) of the tool from its plan, NaN if unknown.
+            force_n: (3,) with which the person pushes, if the force moves the plan.
+        """
         if self._last_ns is None:
             return
-        now_ns = int(point.time_ns[-1])
-        step_sec = min(max((now_ns - self._last_ns) / NANOSECONDS, 0.0), _LONGEST_STEP_SEC)
-        self._last_ns = now_ns
-        if self._displacement.source == MEASURED:
-            held_away = point.deviation_m[-1] - self._resting_m - self.shift_m
+        step_sec = min(max((time_ns - self._last_ns) / NANOSECONDS, 0.0), _LONGEST_STEP_SEC)
+        self._last_ns = time_ns
+        if force_n is None:
+            held_away = deviation_m - self._resting_m - self.shift_m
             velocity = held_away / self.parameters.yield_time_sec
         else:
-            velocity = self._displacement.admittance_m_per_n_s * point.force_n[-1]
+            velocity = self._displacement.admittance_m_per_n_s * force_n
         if not np.isfinite(velocity).all():
             return
         velocity = _limited(velocity, self.parameters.largest_speed_m_s)

@@ -12,7 +12,7 @@ from reward_learning_ros.interface.plan import Plan
 from reward_learning_ros.sensing.samples import NANOSECONDS
 
 # Contacts and the delays of status messages are far shorter than this.
-_MEMORY_NS = 120 * NANOSECONDS
+_MEMORY_SEC = 120.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +33,10 @@ class PlaybackMoment:
 
 
 class PlaybackTimeline:
-    """The playback's recent past, from its own messages."""
+    """The playback's recent past, from its own messages; of a recording, all of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory_sec: float | None = _MEMORY_SEC) -> None:
+        self._memory_ns = None if memory_sec is None else round(memory_sec * NANOSECONDS)
         self._moments: list[PlaybackMoment] = []
         self._starts_ns: list[int] = []
 
@@ -48,8 +49,10 @@ class PlaybackTimeline:
         place = bisect_right(starts_ns, moment.time_ns)
         self._moments.insert(place, moment)
         starts_ns.insert(place, moment.time_ns)
+        if self._memory_ns is None or len(starts_ns) <= 1000:
+            return
         # In chunks, so that forgetting costs nothing on average.
-        if len(starts_ns) > 1000 and starts_ns[500] < moment.time_ns - _MEMORY_NS:
+        if starts_ns[500] < moment.time_ns - self._memory_ns:
             del self._moments[:500], starts_ns[:500]
 
     def plan_during(self, start_ns: int, end_ns: int) -> tuple[Plan, int, int] | None:
@@ -60,9 +63,9 @@ class PlaybackTimeline:
         """
         plan: Plan | None = None
         from_ns = start_ns
-        for moment, until_ns in self._spans(end_ns):
-            if until_ns <= start_ns:
-                continue
+        first = max(bisect_right(self._starts_ns, start_ns) - 1, 0)
+        last = bisect_right(self._starts_ns, end_ns)
+        for moment in self._moments[first:last]:
             if plan is None:
                 if moment.plan is not None:
                     plan = moment.plan
@@ -98,14 +101,6 @@ class PlaybackTimeline:
                 places == place,
             )
             for place in range(first, last)
-        ]
-
-    def _spans(self, end_ns: int) -> list[tuple[PlaybackMoment, int]]:
-        """Returns the moments that began before a time, and until when each was the last word."""
-        moments = [moment for moment in self._moments if moment.time_ns <= end_ns]
-        return [
-            (moment, moments[i + 1].time_ns if i + 1 < len(moments) else end_ns + 1)
-            for i, moment in enumerate(moments)
         ]
 
     def plan_time_sec(self, time_ns: np.ndarray) -> np.ndarray:
