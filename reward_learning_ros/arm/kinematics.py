@@ -211,29 +211,23 @@ class Kinematics:
         )
 
     def follow_many(
-        self,
-        trajectories_m: ArrayLike,
-        parameter: ArrayLike,
-        *,
-        rotation: ArrayLike = GRIPPER_DOWN,
-    ) -> tuple[Array, NDArray[np.bool_]]:
+        self, trajectories_m: ArrayLike, *, rotation: ArrayLike = GRIPPER_DOWN
+    ) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Find joints along many trajectories at once, with a constant tool rotation.
 
         Args:
             trajectories_m: (N, n, 3) waypoints in the base frame.
-            parameter: (S,) where on each curve the joints are wanted, rising from 0; steps should
-                be no longer than an eighth of a segment.
             rotation: (3, 3) of the tool in the base frame.
 
         Returns:
-            Joints (N, S, 7), and (N,) which trajectories the arm can follow; the joints of the
-            others are not meaningful.
+            Parameters (S,) of the curves, joints (N, S, 7) there, and (N,) which trajectories the
+            arm can follow, as in `reachable`; the joints of the others mean nothing.
         """
-        positions = curve(_as_trajectories(trajectories_m), parameter).value
+        parameter, positions = _sample_trajectories(trajectories_m)
         joints = np.zeros((*positions.shape[:2], JOINT_COUNT))
         status = np.empty((len(positions), 3), dtype=np.int64)
         self._run(positions, _as_rotation(rotation), self._home_rad, False, joints, status)
-        return joints, status[:, 0] == kernels.SOLVED
+        return parameter, joints, np.asarray(status[:, 0] == kernels.SOLVED)
 
     def reachable(
         self, trajectories_m: ArrayLike, *, rotation: ArrayLike = GRIPPER_DOWN
@@ -249,10 +243,7 @@ class Kinematics:
         Returns:
             (N,).
         """
-        trajectories = _as_trajectories(trajectories_m)
-        segments = trajectories.shape[1] - 1
-        parameter = np.linspace(0.0, 1.0, _POSES_PER_SEGMENT * segments + 1)
-        positions = curve(trajectories, parameter).value
+        parameter, positions = _sample_trajectories(trajectories_m)
         joints = np.empty((1, len(parameter), JOINT_COUNT))
         status = np.empty((len(positions), 3), dtype=np.int64)
         self._run(positions, _as_rotation(rotation), self._home_rad, False, joints, status)
@@ -394,13 +385,16 @@ def _as_joints(joints_rad: ArrayLike) -> Array:
     return joints
 
 
-def _as_trajectories(trajectories_m: ArrayLike) -> Array:
+def _sample_trajectories(trajectories_m: ArrayLike) -> tuple[Array, Array]:
+    """Parameters (S,) and tool positions (N, S, 3) at which trajectories are followed."""
     trajectories = as_waypoints(trajectories_m)
     if trajectories.ndim != 3 or trajectories.shape[2] != 3:
         raise InvalidInputError(
             f'trajectories have shape {trajectories.shape}; allowed: (N, n, 3)'
         )
-    return trajectories
+    segments = trajectories.shape[1] - 1
+    parameter = np.linspace(0.0, 1.0, _POSES_PER_SEGMENT * segments + 1)
+    return parameter, curve(trajectories, parameter).value
 
 
 def _as_rotation(rotation: ArrayLike) -> Array:

@@ -22,6 +22,8 @@ from reward_learning_ros.core.errors import InvalidInputError
 ARM_COLLISION = {'contype': '1', 'conaffinity': '2'}
 OBJECT_COLLISION = {'contype': '2', 'conaffinity': '3'}
 
+HAND_SLIDES = ('hand_x', 'hand_y', 'hand_z')
+
 _ARM_COLOUR = '0.92 0.92 0.94 1'
 _HAND_COLOUR = '0.25 0.27 0.30 1'
 
@@ -32,6 +34,7 @@ def mjcf(
     timestep_sec: float = 0.001,
     gravity_compensation: bool = False,
     bodies: Iterable[ElementTree.Element] = (),
+    held: Iterable[ElementTree.Element] = (),
     actuators: Iterable[ElementTree.Element] = (),
     sensors: Iterable[ElementTree.Element] = (),
 ) -> str:
@@ -42,6 +45,7 @@ def mjcf(
         timestep_sec: of the simulation.
         gravity_compensation: whether the arm's weight is carried for free, as a Franka's is.
         bodies: elements of the world beside the arm: bodies, geoms, lights.
+        held: elements fixed to the tool, in the tool's frame; the arm needs a hand then.
         actuators: elements of the actuator section, in the order of the controls.
         sensors: elements of the sensor section, in the order of the sensor data.
 
@@ -59,7 +63,7 @@ def mjcf(
     )
     world = ElementTree.SubElement(model, 'worldbody')
     if description is not None:
-        world.append(_arm_body(description, gravity_compensation))
+        world.append(_arm_body(description, gravity_compensation, held))
     world.extend(bodies)
     ElementTree.SubElement(model, 'actuator').extend(actuators)
     ElementTree.SubElement(model, 'sensor').extend(sensors)
@@ -109,27 +113,49 @@ def impedance_actuators(
     return springs + dampers
 
 
-def hand_body(hand: Hand, *, name: str, gravity_compensation: bool) -> ElementTree.Element:
-    """Make the hand alone, its body's origin at the tool frame, to be moved by joints of its own.
+def hand_on_slides(
+    hand: Hand,
+    *,
+    quaternion: Sequence[float],
+    moving_mass_kg: float,
+    largest_force_n: float,
+    held: Iterable[ElementTree.Element] = (),
+) -> ElementTree.Element:
+    """Make the hand alone, moved along x, y and z of the base frame at a constant rotation.
 
     Args:
         hand: the hand.
-        name: of the body.
-        gravity_compensation: whether its weight is carried for free.
+        quaternion: w, x, y, z of the tool in the base frame.
+        moving_mass_kg: what moves with the hand along each axis: the inertia of the missing arm.
+        largest_force_n: that moves the hand along each axis.
+        held: elements fixed to the tool, in the tool's frame.
 
     Returns:
-        A body without joints whose only child holds mass and geometry; the site of the tool frame
-        is at its origin.
+        A body with the joints `HAND_SLIDES`, whose positions are the tool's in metres.
     """
-    body = ElementTree.Element('body', name=name)
-    ElementTree.SubElement(body, 'site', name=hand.tool_frame)
+    carriage = ElementTree.Element('body', name=f'{hand.link_name}_carriage')
+    for name, axis in zip(HAND_SLIDES, ('1 0 0', '0 1 0', '0 0 1'), strict=True):
+        ElementTree.SubElement(
+            carriage,
+            'joint',
+            name=name,
+            type='slide',
+            axis=axis,
+            armature=repr(moving_mass_kg),
+            actuatorfrcrange=numbers((-largest_force_n, largest_force_n)),
+        )
+    tool = ElementTree.SubElement(
+        carriage, 'body', name=f'{hand.tool_frame}_body', quat=numbers(quaternion)
+    )
+    ElementTree.SubElement(tool, 'site', name=hand.tool_frame)
+    tool.extend(held)
     offset_m = tuple(-value for value in hand.tool_origin.xyz_m)
-    inner = ElementTree.SubElement(body, 'body', name=hand.link_name, pos=numbers(offset_m))
-    if gravity_compensation:
-        inner.set('gravcomp', '1')
-    _add_inertial(inner, hand.inertial)
-    _add_shapes(inner, hand.link_name, hand.shapes, _HAND_COLOUR)
-    return body
+    body = ElementTree.SubElement(
+        tool, 'body', name=hand.link_name, pos=numbers(offset_m), gravcomp='1'
+    )
+    _add_inertial(body, hand.inertial)
+    _add_shapes(body, hand.link_name, hand.shapes, _HAND_COLOUR)
+    return carriage
 
 
 def numbers(values: Iterable[float]) -> str:
@@ -137,7 +163,9 @@ def numbers(values: Iterable[float]) -> str:
     return ' '.join(repr(float(value)) for value in values)
 
 
-def _arm_body(description: ArmDescription, gravity_compensation: bool) -> ElementTree.Element:
+def _arm_body(
+    description: ArmDescription, gravity_compensation: bool, held: Iterable[ElementTree.Element]
+) -> ElementTree.Element:
     base = ElementTree.Element('body', name=description.base_frame)
     _add_shapes(base, description.base_frame, description.base_shapes, _ARM_COLOUR)
     parent = base
@@ -164,7 +192,10 @@ def _arm_body(description: ArmDescription, gravity_compensation: bool) -> Elemen
         parent, 'body', {'name': description.flange_frame, **_placement(description.flange_origin)}
     )
     hand = description.hand
+    held = tuple(held)
     if hand is None:
+        if held:
+            raise InvalidInputError(f'{description.name} has no hand to hold anything')
         ElementTree.SubElement(flange, 'site', name=description.flange_frame)
         return base
     body = ElementTree.SubElement(
@@ -174,7 +205,11 @@ def _arm_body(description: ArmDescription, gravity_compensation: bool) -> Elemen
         body.set('gravcomp', '1')
     _add_inertial(body, hand.inertial)
     _add_shapes(body, hand.link_name, hand.shapes, _HAND_COLOUR)
-    ElementTree.SubElement(body, 'site', {'name': hand.tool_frame, **_placement(hand.tool_origin)})
+    tool = ElementTree.SubElement(
+        body, 'body', {'name': f'{hand.tool_frame}_body', **_placement(hand.tool_origin)}
+    )
+    ElementTree.SubElement(tool, 'site', name=hand.tool_frame)
+    tool.extend(held)
     return base
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from reward_learning_ros.arm.curve import curve
 from reward_learning_ros.arm.description import FR3
 from reward_learning_ros.arm.kinematics import (
     GRIPPER_DOWN,
@@ -161,13 +162,16 @@ def test_reachability_of_a_trajectory_does_not_depend_on_its_company():
     np.testing.assert_array_equal(together[::-1], KINEMATICS.reachable(trajectories[::-1]))
 
 
-def test_joints_of_many_trajectories_are_those_of_each():
+def test_joints_of_many_trajectories_are_those_of_each_and_bring_the_tool_there():
     trajectories = random_trajectories(20, seed=12)
-    parameter = np.linspace(0.0, 1.0, 49)
-    joints, reachable = KINEMATICS.follow_many(trajectories, parameter)
+    parameter, joints, reachable = KINEMATICS.follow_many(trajectories)
+    np.testing.assert_array_equal(reachable, KINEMATICS.reachable(trajectories))
     assert reachable.any()
+    positions = KINEMATICS.tool_poses(joints[reachable])[0]
+    expected = curve(trajectories[reachable], parameter).value
+    np.testing.assert_allclose(positions, expected, atol=3e-5)
     for index in np.flatnonzero(reachable):
-        single = KINEMATICS.follow_many(trajectories[index : index + 1], parameter)[0][0]
+        single = KINEMATICS.follow_many(trajectories[index : index + 1])[1][0]
         np.testing.assert_array_equal(joints[index], single)
 
 
