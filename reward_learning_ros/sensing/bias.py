@@ -58,7 +58,7 @@ class BiasParameters(Parameters):
         unit='N·m',
     )
     drift_nm_per_sqrt_sec: float = parameter(
-        0.005,
+        0.015,
         description='How fast the bias wanders by itself',
         minimum=0.0,
         maximum=1.0,

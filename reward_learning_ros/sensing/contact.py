@@ -24,6 +24,9 @@ from reward_learning_ros.sensing.bias import BiasParameters, prior_variances
 from reward_learning_ros.sensing.filtering import delay_sec, time_constant_sec
 from reward_learning_ros.sensing.samples import JOINT_COUNT, NANOSECONDS, SampleBlock
 
+# A push rises and falls; a joint that is saturated from the first to the last sample is stuck.
+_STUCK_SHARE = 0.98
+
 
 @dataclass(frozen=True, kw_only=True)
 class ContactParameters(BiasParameters):
@@ -196,7 +199,7 @@ class Contact:
         onset_ns: when the contact began, filter delay taken off.
         end_ns: when it ended, likewise.
         reason: why it ended.
-        rejected: too short to be a person, or the sign of a changed load: no correction.
+        rejected: no correction: too short for a person, a changed load or a stuck sensor.
         peak_statistic: greatest residual torque, standard deviations.
         peak_torque_nm: greatest residual torque over all joints.
         peak_wrench_force_n: greatest force that the wrench told of, 0 if it told of none.
@@ -382,6 +385,7 @@ class ContactDetector:
         reason = _REASONS[int(event['reason'])]
         duration_sec = float(event['end_ns'] - event['onset_ns']) / NANOSECONDS
         ticks = max(int(event['ticks']), 1)
+        saturated_share = int(event['saturated']) / ticks
         return Contact(
             tick=int(event['tick']),
             time_ns=int(event['time_ns']),
@@ -389,11 +393,12 @@ class ContactDetector:
             end_ns=int(event['end_ns']),
             reason=reason,
             rejected=duration_sec < self.parameters.shortest_contact_sec
-            or reason in (EndReason.TIMEOUT, EndReason.ZEROED),
+            or reason in (EndReason.TIMEOUT, EndReason.ZEROED)
+            or saturated_share > _STUCK_SHARE,
             peak_statistic=float(event['peak_statistic']),
             peak_torque_nm=float(event['peak_torque']),
             peak_wrench_force_n=float(event['peak_force']),
-            saturated_share=int(event['saturated']) / ticks,
+            saturated_share=saturated_share,
             zero_wrench_share=int(event['zero_wrench']) / ticks,
             gap_sec=float(event['gap_ns']) / NANOSECONDS,
         )

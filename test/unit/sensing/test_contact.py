@@ -1,0 +1,328 @@
+"""A contact is found when a person makes one, and not when the arm's own bias does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sensing_scenarios import detect, learned, ordered, recording, seconds
+
+from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.parameters import ParameterError
+from reward_learning_ros.sensing.contact import (
+    Contact,
+    ContactDetector,
+    ContactParameters,
+    EndReason,
+)
+from reward_learning_ros.sensing.ordering import Arrivals
+from reward_learning_ros.sensing.samples import NANOSECONDS, Stream
+from reward_learning_ros.sensing.synthetic import ArmModel, Push, random_pushes
+
+PUSH = Push(start_sec=4.0, duration_sec=1.5, force_n=(0.0, 12.0, 6.0))
+
+
+def accepted(contacts: list[Contact]) -> list[Contact]:
+    return [contact for contact in contacts if not contact.rejected]
+
+
+def cut(arrivals: Arrivals, start_ns: int, end_ns: int) -> Arrivals:
+    return arrivals[(arrivals.time_ns < start_ns) | (arrivals.time_ns >= end_ns)]
+
+
+def overlapping(contacts: list[Contact], made, push: Push) -> list[Contact]:
+    return [
+        contact
+        for contact in contacts
+        if seconds(made, contact.onset_ns) < push.end_sec
+        and seconds(made, contact.end_ns) > push.start_sec
+    ]
+
+
+@pytest.mark.parametrize(
+    'model',
+    [
+        ArmModel(),
+        ArmModel(noise_nm=0.3, noise_memory_sec=0.005),
+        ArmModel(drift_nm_per_sec=0.01),
+    ],
+    ids=['white noise', 'coloured noise', 'drift of 0.6 N·m a minute'],
+)
+def test_an_unpushed_playback_has_no_contact(model):
+    assert detect(recording(120.0, seed=3, model=model).arrivals()) == []
+
+
+def test_an_unpushed_playback_has_no_contact_before_anything_is_learned():
+    made = recording(60.0, seed=4)
+    assert detect(made.arrivals(), ContactDetector()) == []
+
+
+def test_pushes_are_found_once_each_and_on_time():
+    pushes = random_pushes(40, rng=np.random.default_rng(5))
+    made = recording(pushes[-1].end_sec + 2.0, *pushes, seed=5)
+    contacts = accepted(detect(made.arrivals()))
+    assert len(contacts) == len(pushes)
+    onsets = [seconds(made, contact.onset_ns) for contact in contacts]
+    late = np.array(onsets) - [push.start_sec for push in pushes]
+    assert np.median(np.abs(late)) < 0.06
+    assert np.abs(late).max() < 0.25
+    for contact, push in zip(contacts, pushes, strict=True):
+        assert contact.reason is EndReason.RELEASED
+        assert abs(seconds(made, contact.end_ns) - push.end_sec) < 0.5 * push.duration_sec
+
+
+def test_blocks_of_any_size_give_the_same_contacts_bit_for_bit():
+    pushes = random_pushes(4, rng=np.random.default_rng(6))
+    made = recording(pushes[-1].end_sec + 1.0, *pushes)
+    whole = detect(made.arrivals(), size=10**9)
+    assert len(accepted(whole)) == 4
+    for size in (1_003, 7):
+        parts = detect(made.arrivals(), size=size)
+        assert [c.__dict__ | {'tick': 0} for c in parts] == [
+            c.__dict__ | {'tick': 0} for c in whole
+        ]
+
+
+def test_two_pushes_four_tenths_apart_are_two():
+    first = Push(start_sec=4.0, duration_sec=0.6, force_n=(0.0, 15.0, 0.0))
+    second = Push(start_sec=5.0, duration_sec=0.6, force_n=(0.0, 15.0, 0.0))
+    made = recording(8.0, first, second)
+    assert len(accepted(detect(made.arrivals()))) == 2
+
+
+def test_a_hand_that_wavers_makes_one_contact():
+    pushes = [
+        Push(start_sec=4.0 + 0.3 * i, duration_sec=0.34, force_n=(0.0, 14.0, 0.0), rise_sec=0.1)
+        for i in range(6)
+    ]
+    made = recording(9.0, *pushes)
+    assert len(accepted(detect(made.arrivals()))) == 1
+
+
+def test_a_slow_push_is_found_and_not_learned_as_bias():
+    # 15 N over 4 s: less than 2 N·m a second in any joint.
+    push = Push(start_sec=5.0, duration_sec=9.0, force_n=(0.0, 15.0, 0.0), rise_sec=4.0)
+    made = recording(20.0, push)
+    (contact,) = accepted(detect(made.arrivals()))
+    assert seconds(made, contact.onset_ns) < 6.5
+    assert seconds(made, contact.end_ns) > 12.0
+
+
+def test_pushes_with_and_against_the_motion_are_found():
+    made = recording(8.0)
+    velocity = np.gradient(made.reference_m, 0.001, axis=0)[4500]
+    direction = velocity / np.linalg.norm(velocity)
+    for sign in (1.0, -1.0):
+        force = tuple(float(x) for x in sign * 10.0 * direction)
+        pushed = recording(8.0, Push(start_sec=4.0, duration_sec=1.0, force_n=force))
+        assert len(accepted(detect(pushed.arrivals()))) == 1
+
+
+def test_a_push_at_the_first_or_last_sample_is_found_with_its_onset_in_the_recording():
+    first = Push(start_sec=-1.0, duration_sec=2.0, force_n=(0.0, 0.0, 20.0))
+    last = Push(start_sec=7.0, duration_sec=5.0, force_n=(0.0, 20.0, 0.0))
+    made = recording(8.0, first, last)
+    contacts = accepted(detect(made.arrivals()))
+    assert [contact.reason for contact in contacts] == [EndReason.RELEASED, EndReason.GAP]
+    assert contacts[0].onset_ns >= made.time_ns[0]
+    assert contacts[1].end_ns == made.time_ns[-1]
+
+
+@pytest.mark.parametrize('scale_nm', [2.0, 10.0])
+def test_a_burst_of_heavy_tailed_noise_is_no_contact(scale_nm):
+    made = recording(10.0)
+    rng = np.random.default_rng(8)
+    made.torque_nm[4000:5000] += scale_nm * rng.standard_t(1.5, size=(1000, 7))
+    assert accepted(detect(made.arrivals())) == []
+
+
+def test_lone_spikes_are_no_contact_and_do_not_disturb_one():
+    made = recording(8.0, PUSH)
+    quiet = detect(made.arrivals())
+    made.torque_nm[::97, 3] += 60.0
+    spiked = accepted(detect(made.arrivals()))
+    assert len(spiked) == len(quiet) == 1
+    assert abs(spiked[0].onset_ns - quiet[0].onset_ns) < 0.05 * NANOSECONDS
+
+
+def test_a_joint_stuck_at_saturation_is_counted_and_makes_no_correction():
+    made = recording(60.0)
+    made.torque_nm[5000:, 5] = 12.0
+    detector = ContactDetector(ContactParameters(longest_contact_sec=10.0))
+    detector.restore(learned())
+    contacts = detect(made.arrivals(), detector)
+    assert contacts[0].reason is EndReason.TIMEOUT
+    assert contacts[0].saturated_share > 0.98
+    assert accepted(contacts) == []
+    assert detector.saturated_samples == 55_000
+
+
+def test_a_changed_load_is_taken_as_bias_and_pushes_are_found_again():
+    push = Push(start_sec=30.0, duration_sec=1.0, force_n=(0.0, 15.0, 0.0))
+    made = recording(40.0, push)
+    made.torque_nm[5000:] += np.array([0.0, 6.0, 0.0, -4.0, 0.0, 1.0, 0.0])
+    detector = ContactDetector(ContactParameters(longest_contact_sec=8.0))
+    detector.restore(learned())
+    (contact,) = accepted(detect(made.arrivals(), detector))
+    assert abs(seconds(made, contact.onset_ns) - push.start_sec) < 0.25
+
+
+def test_a_zero_wrench_is_counted_and_no_witness():
+    made = recording(8.0, PUSH)
+    made.wrench[:] = 0.0
+    detector = ContactDetector()
+    detector.restore(learned())
+    (contact,) = detect(made.arrivals(), detector)
+    assert contact.zero_wrench_share == 1.0
+    assert contact.peak_wrench_force_n == 0.0
+    assert detector.zero_wrench_samples == len(made.time_ns)
+
+
+def test_the_wrench_tells_the_force_as_the_person_pushes():
+    made = recording(8.0, PUSH)
+    detector = ContactDetector()
+    detector.restore(learned())
+    forces = np.concatenate([detector.process(b).wrench_force_n for b in ordered(made.arrivals())])
+    np.testing.assert_allclose(forces[4500:5200].mean(axis=0), PUSH.force_n, atol=0.5)
+
+
+@pytest.mark.parametrize('gap', [(1.0, 3.0), (4.3, 6.3), (6.7, 8.7)])
+def test_two_seconds_without_samples_leave_the_same_contact(gap):
+    # The push spans the second gap; the others lie in quiet times.
+    made = recording(12.0, Push(start_sec=4.0, duration_sec=2.45, force_n=(0.0, 20.0, 0.0)))
+    whole = accepted(detect(made.arrivals()))
+    start_ns = int(made.time_ns[0])
+    left = cut(
+        made.arrivals(),
+        start_ns + round(gap[0] * NANOSECONDS),
+        start_ns + round(gap[1] * NANOSECONDS),
+    )
+    (contact,) = accepted(detect(left))
+    (expected,) = whole
+    assert abs(contact.onset_ns - expected.onset_ns) < 0.02 * NANOSECONDS
+    assert abs(contact.end_ns - expected.end_ns) < 0.02 * NANOSECONDS
+    assert contact.reason is EndReason.RELEASED
+
+
+def test_a_contact_that_is_gone_after_a_gap_ended_before_it():
+    made = recording(12.0, Push(start_sec=4.0, duration_sec=2.0, force_n=(0.0, 20.0, 0.0)))
+    start_ns = int(made.time_ns[0])
+    left = cut(made.arrivals(), start_ns + 5 * NANOSECONDS, start_ns + 7 * NANOSECONDS)
+    (contact,) = detect(left)
+    assert contact.reason is EndReason.GAP
+    assert contact.end_ns == start_ns + 4_999_000_000
+
+
+def test_another_push_after_a_gap_is_another_contact():
+    first = Push(start_sec=4.0, duration_sec=2.0, force_n=(0.0, 20.0, 0.0))
+    second = Push(start_sec=6.5, duration_sec=2.0, force_n=(0.0, -20.0, 0.0))
+    made = recording(12.0, first, second)
+    start_ns = int(made.time_ns[0])
+    left = cut(made.arrivals(), start_ns + 5 * NANOSECONDS, start_ns + 7 * NANOSECONDS)
+    contacts = accepted(detect(left))
+    assert [contact.reason for contact in contacts] == [EndReason.GAP, EndReason.RELEASED]
+    assert contacts[1].onset_ns >= start_ns + 7 * NANOSECONDS
+
+
+@pytest.mark.parametrize('rate_hz', [100.0, 30.0])
+def test_slow_streams_work_too(rate_hz):
+    pushes = random_pushes(10, rng=np.random.default_rng(7), duration_sec=(0.8, 3.0))
+    calibration = recording(40.0, seed=98, rate_hz=rate_hz)
+    detector = ContactDetector()
+    detector.learning = True
+    detect(calibration.arrivals(), detector)
+    taught = detector.snapshot()
+    made = recording(pushes[-1].end_sec + 2.0, *pushes, rate_hz=rate_hz)
+    contacts = accepted(detect(made.arrivals(), snapshot=taught))
+    assert len(contacts) == len(pushes)
+    late = [seconds(made, c.onset_ns) - p.start_sec for c, p in zip(contacts, pushes, strict=True)]
+    assert np.median(np.abs(late)) < 0.06 + 1.0 / rate_hz
+
+
+def test_zero_takes_the_present_torque_as_bias():
+    made = recording(20.0)
+    made.torque_nm[:] += 5.0
+    detector = ContactDetector()
+    detector.restore(learned())
+    blocks = list(ordered(made.arrivals()))
+    detector.zero()
+    statistic = np.concatenate([detector.process(block).statistic for block in blocks])
+    assert statistic[1000:].max() < detector.parameters.off_threshold
+
+
+def test_zero_during_a_contact_ends_it_rejected():
+    made = recording(8.0, Push(start_sec=4.0, duration_sec=3.0, force_n=(0.0, 20.0, 0.0)))
+    detector = ContactDetector()
+    detector.restore(learned())
+    events = []
+    for block in ordered(made.arrivals(), size=500):
+        events += detector.process(block).events
+        if detector.in_contact and block.time_ns[-1] > made.time_ns[4500]:
+            detector.zero()
+            break
+    tail = made.arrivals()
+    later = tail[tail.time_ns > made.time_ns[4700]]
+    events += [e for b in ordered(later) for e in detector.process(b).events]
+    ended = [event for event in events if isinstance(event, Contact)]
+    assert ended[0].reason is EndReason.ZEROED
+    assert ended[0].rejected
+
+
+def test_learning_shrinks_the_uncertainty_where_the_arm_was_and_measures_the_noise():
+    fresh = ContactDetector()
+    taught = ContactDetector()
+    taught.restore(learned())
+    block = next(ordered(recording(3.0).arrivals()))
+    for detector in (fresh, taught):
+        detector.process(block[:1])
+    assert fresh.bias_uncertainty_nm > 2.0
+    assert taught.bias_uncertainty_nm < 0.15
+    # White noise of 0.2 N·m behind the median and the low-pass.
+    assert np.all((taught.noise_nm > 0.025) & (taught.noise_nm < 0.06))
+
+
+def test_a_sloppy_playback_with_a_brief_touch_still_teaches_the_bias():
+    touched = recording(40.0, Push(start_sec=9.0, duration_sec=1.0, force_n=(0.0, 20.0, 0.0)))
+    detector = ContactDetector()
+    detector.learning = True
+    detect(touched.arrivals(), detector)
+    detector.learning = False
+    assert (
+        accepted(detect(recording(40.0, seed=12).arrivals(), snapshot=detector.snapshot())) == []
+    )
+
+
+def test_time_that_runs_backwards_ends_the_contact_and_detection_goes_on():
+    made = recording(9.0, Push(start_sec=4.0, duration_sec=2.0, force_n=(0.0, 20.0, 0.0)))
+    detector = ContactDetector()
+    detector.restore(learned())
+    first, second = made.arrivals(), made.arrivals()
+    cut_off = first[first.time_ns < made.time_ns[5000]]
+    joined = Arrivals(
+        stream=np.concatenate([cut_off.stream, second.stream]),
+        time_ns=np.concatenate([cut_off.time_ns, second.time_ns]),
+        values=np.concatenate([cut_off.values, second.values]),
+    )
+    contacts = accepted(detect(joined, detector))
+    assert [contact.reason for contact in contacts] == [EndReason.CLOCK_JUMP, EndReason.RELEASED]
+
+
+def test_without_joint_positions_nothing_false_is_found_and_strong_pushes_are():
+    made = recording(30.0, Push(start_sec=20.0, duration_sec=1.5, force_n=(0.0, 40.0, 0.0)))
+    arrivals = made.arrivals()
+    arrivals = arrivals[arrivals.stream != Stream.JOINTS]
+    contacts = accepted(detect(arrivals, ContactDetector()))
+    assert len(contacts) == 1
+    assert len(overlapping(contacts, made, made.pushes[0])) == 1
+
+
+def test_a_foreign_snapshot_is_refused():
+    with pytest.raises(InvalidInputError):
+        ContactDetector().restore(np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    'settings', [{'off_threshold': 9.0}, {'saturation_nm': (1.0,)}, {'torque_sign': 0}]
+)
+def test_bad_parameters_are_refused(settings):
+    with pytest.raises(ParameterError, match=next(iter(settings))):
+        ContactParameters(**settings)
