@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import time
@@ -65,12 +66,17 @@ def _node(role: str, config: SmokeParameters, namespace: str) -> Iterator[subpro
     arguments = ['--ros-args', '-r', f'__ns:={namespace}', '-r', f'__node:=smoke_{role}']
     for name, value in {**to_mapping(config), 'role': role}.items():
         arguments += ['-p', f'{name}:={value}']
-    process = subprocess.Popen(
-        [sys.executable, '-m', 'reward_learning_ros.nodes.smoke', *arguments],
-        # A laboratory network must not see it, unless asked to.
-        env={'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', **os.environ},
-    )
+    with _signals_held() as held:
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'reward_learning_ros.nodes.smoke', *arguments],
+            # A laboratory network must not see it, unless asked to.
+            env={'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', **os.environ},
+            # Ctrl-C is for this process alone, which then ends the others.
+            start_new_session=True,
+        )
     try:
+        for number in held:
+            signal.raise_signal(number)
         yield process
     finally:
         process.terminate()
@@ -79,3 +85,21 @@ def _node(role: str, config: SmokeParameters, namespace: str) -> Iterator[subpro
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[list[int]]:
+    """Collect Ctrl-C and SIGTERM instead of being interrupted by them.
+
+    Interrupted between the start of a process and the name that it is given, nobody could end it.
+    """
+    held: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, frame: held.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield held
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -41,7 +41,10 @@ ExecutorFactory = Callable[[Context], Executor]
 
 
 class NodeFinished(Exception):  # noqa: N818 - it is not an error
-    """Raised in a callback of a node that has done its work: ends the process with a code."""
+    """Raised in a callback of a node that has done its work: ends the process with a code.
+
+    EventsExecutor logs every exception of a callback, this one too, before it passes it on.
+    """
 
     def __init__(self, exit_code: int = EXIT_SUCCESS) -> None:
         self.exit_code = exit_code

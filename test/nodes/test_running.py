@@ -95,7 +95,7 @@ def test_a_node_can_finish_with_a_code(start, executor):
     code, output, errors = end(start(executor, 'finish'))
     assert code == 7
     assert output.endswith('destroyed\n')
-    assert 'NodeFinished' not in errors
+    assert 'Traceback' not in errors
 
 
 @pytest.mark.parametrize('executor', EXECUTORS)
