@@ -83,6 +83,8 @@ def test_a_signal_ends_the_nodes_too(marked, number, code):
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
+        # A test run in the background of a shell inherits that SIGINT is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:
         assert 'There is no session yet' in process.stdout.readline()
