@@ -170,6 +170,7 @@ def record(
     # The least joint motion that moves the tool by the displacement without turning it.
     twist = np.concatenate([displacement, np.zeros_like(displacement)], axis=1)
     moved = planned + (np.linalg.pinv(jacobians) @ twist[:, :, None])[:, :, 0]
+    levers = np.array([kinematics.jacobian(joints)[:3] for joints in moved])
 
     count = round(duration_sec * rate_hz)
     time_sec = np.arange(count) / rate_hz
@@ -177,8 +178,8 @@ def record(
     force = np.zeros((count, 3))
     for push in pushes:
         force += push.force_at(time_sec)
-    jacobian = _interpolated(time_sec, knots_sec, jacobians[:, :3].reshape(len(knots_sec), -1))
-    pushed = np.einsum('nij,ni->nj', jacobian.reshape(count, 3, JOINT_COUNT), force)
+    lever = _interpolated(time_sec, knots_sec, levers.reshape(len(knots_sec), -1))
+    pushed = np.einsum('nij,ni->nj', lever.reshape(count, 3, JOINT_COUNT), force)
     phases = bias_phase_rad * np.arange(1, JOINT_COUNT + 1)
     bias = model.bias_nm * np.sin(joints + 0.7 * np.roll(joints, 1, axis=1) + phases)
     bias += model.drift_nm_per_sec * time_sec[:, None]
