@@ -32,6 +32,7 @@ def mjcf(
     description: ArmDescription | None,
     *,
     timestep_sec: float = 0.001,
+    solver_tolerance: float = 1e-8,
     gravity_compensation: bool = False,
     bodies: Iterable[ElementTree.Element] = (),
     held: Iterable[ElementTree.Element] = (),
@@ -43,6 +44,7 @@ def mjcf(
     Args:
         description: the arm; None leaves it out.
         timestep_sec: of the simulation.
+        solver_tolerance: at which the contact solver stops; the default is MuJoCo's.
         gravity_compensation: whether the arm's weight is carried for free, as a Franka's is.
         bodies: elements of the world beside the arm: bodies, geoms, lights.
         held: elements fixed to the tool, in the tool's frame; the arm needs a hand then.
@@ -56,10 +58,15 @@ def mjcf(
         'mujoco', model='world' if description is None else description.name
     )
     ElementTree.SubElement(model, 'compiler', angle='radian', autolimits='true')
-    # implicitfast keeps stiff, damped joints stable at 4 ms; an elliptic cone lets a box slide
-    # equally easily in every direction.
+    # implicitfast keeps stiff, damped joints stable at several milliseconds. With an elliptic cone
+    # a box slides equally easily in every direction.
     ElementTree.SubElement(
-        model, 'option', timestep=repr(timestep_sec), integrator='implicitfast', cone='elliptic'
+        model,
+        'option',
+        timestep=repr(timestep_sec),
+        tolerance=repr(solver_tolerance),
+        integrator='implicitfast',
+        cone='elliptic',
     )
     world = ElementTree.SubElement(model, 'worldbody')
     if description is not None:

@@ -210,8 +210,10 @@ class Button:
             # Preloaded by a tenth of its travel, so that it rests against its stop.
             springref=repr(-0.1 * self.travel_m),
             damping='2.0',
-            # A hard stop: twice the time step is as hard as a 4 ms simulation can hold.
-            solreflimit='0.008 1',
+            # MuJoCo makes a stop as stiff as what it stops is heavy; the cap alone is too light.
+            armature='0.5',
+            solreflimit='0.01 1',
+            solimplimit='0.99 0.999 0.001',
         )
         ElementTree.SubElement(
             cap,
