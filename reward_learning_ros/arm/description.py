@@ -194,17 +194,16 @@ class _JointFacts:
     shapes: tuple[Shape, ...] = field(default=())
 
 
-# Viscous friction behind the torque loop. Large enough that an undriven joint comes to rest within
-# a second, small enough that at 0.2 rad/s it costs the tool less than a millimetre of tracking at
-# a sixth of franka_ros2's gains.
+# Damping and friction are chosen, not measured: what a Franka's torque loop leaves over of them is
+# published nowhere. Both are small enough to cost the tool about a millimetre of tracking each, at
+# 0.2 rad/s and a sixth of franka_ros2's gains (0.1 N·m against 100 N·m/rad, at 0.6 m), and large
+# enough that a joint that is let go comes to rest.
 _DAMPING_NM_S = (0.5, 0.5, 0.5, 0.5, 0.2, 0.2, 0.1)
-
-# Dry friction that the joint torque sensors' loop does not compensate: below the 0.2 N·m at which
-# people report a guided Franka to feel sticky; at compliant gains about a millimetre at the tool.
 _FRICTION_NM = (0.1, 0.1, 0.1, 0.1, 0.05, 0.05, 0.02)
 
-# The rotor inertias are those that Franka gives for the FR3, seen through its gears. The capsules
-# are drawn by hand inside the published outline: they need to collide plausibly, not to look good.
+# Armatures are the reflected rotor inertias that Franka gives for the FR3, as quoted in Drake's
+# model of it. The capsules are drawn by hand inside the arm's outline: they need to collide
+# plausibly, not to look good.
 _FR3_FACTS = (
     _JointFacts(
         origin=Origin(xyz_m=(0.0, 0.0, 0.333)),
@@ -347,7 +346,7 @@ def franka_arm(*, prefix: str = 'fr3', hand: bool = True) -> ArmDescription:
 
 
 def _franka_hand(prefix: str) -> Hand:
-    """Describe the Franka Hand with its fingers closed; mass and inertia as in its data sheet."""
+    """Describe the Franka Hand with its fingers closed; mass and inertia as in its manual."""
     return Hand(
         link_name=f'{prefix}_hand',
         origin=Origin(rpy_rad=(0.0, 0.0, -math.pi / 4)),

@@ -248,26 +248,68 @@ def plan_motion(
         rotations=rotations,
         start_joints_rad=None if start is None else start.positions_rad,
     )
-    outside = check_set_points(
-        limits,
-        times_sec=path.parameter,
-        positions_rad=path.joints_rad,
-        tool_positions_m=path.tool_positions_m,
-    )
-    if outside:
-        # The check counts along the curve's parameter here, not in seconds.
-        first = min(outside, key=lambda violation: violation.time_sec)
-        waypoint = first.time_sec * (path.waypoint_count - 1)
-        raise UnreachablePlanError(
-            waypoint=int(np.ceil(waypoint - 1e-9)),
-            on_the_way=abs(waypoint - round(waypoint)) > 1e-9,
-            position_m=path.tool_positions_m[np.searchsorted(path.parameter, first.time_sec)],
-            reason=Reason.WORKSPACE if first.what.startswith('tool') else Reason.JOINT_LIMIT,
-            detail=f'{first.what} is {first.value:.3f}; allowed: {first.lower} to {first.upper}',
-            joint=None if first.what.startswith('tool') else first.what,
-        )
+    _require_inside(path, limits)
     return time_path(
         path, duration_sec=duration_sec, limits=limits, kinematics=kinematics, start=start
+    )
+
+
+def plan_joint_motion(
+    joints_rad: ArrayLike,
+    *,
+    duration_sec: float,
+    limits: ArmLimits,
+    kinematics: Kinematics,
+    start: MotionState | None = None,
+) -> JointTrajectory:
+    """Turn waypoints in joint space into a joint trajectory, for moves to a start or to home.
+
+    Args:
+        joints_rad: (n, 7).
+        duration_sec: the time asked for.
+        limits: on joints and tool.
+        kinematics: of the arm.
+        start: as in `time_path`.
+
+    Returns:
+        The trajectory.
+
+    Raises:
+        UnreachablePlanError: a joint leaves its limits or the tool its workspace.
+        LimitError: no slowing down brings the motion inside the limits.
+    """
+    path = joint_space_path(joints_rad, kinematics)
+    _require_inside(path, limits)
+    return time_path(
+        path, duration_sec=duration_sec, limits=limits, kinematics=kinematics, start=start
+    )
+
+
+def _require_inside(path: JointPath, limits: ArmLimits) -> None:
+    """Refuse a path that leaves the joint limits or the workspace, naming where it first does."""
+
+    def check(samples: slice) -> tuple[Violation, ...]:
+        return check_set_points(
+            limits,
+            times_sec=path.parameter[samples],
+            positions_rad=path.joints_rad[samples],
+            tool_positions_m=path.tool_positions_m[samples],
+        )
+
+    if not check(slice(None)):
+        return
+    sample = next(i for i in range(len(path.parameter)) if check(slice(i, i + 1)))
+    violation = check(slice(sample, sample + 1))[0]
+    waypoint = float(path.parameter[sample]) * (path.waypoint_count - 1)
+    of_tool = violation.what.startswith('tool')
+    raise UnreachablePlanError(
+        waypoint=int(np.ceil(waypoint - 1e-9)),
+        on_the_way=abs(waypoint - round(waypoint)) > 1e-9,
+        position_m=path.tool_positions_m[sample],
+        reason=Reason.WORKSPACE if of_tool else Reason.JOINT_LIMIT,
+        detail=f'{violation.what} is {violation.value:.3f}; '
+        f'allowed: {violation.lower} to {violation.upper}',
+        joint=None if of_tool else violation.what,
     )
 
 

@@ -118,9 +118,9 @@ class World:
     Attributes:
         scene: the table and the objects.
         driver: `arm` simulates the whole arm under joint impedance; `hand` moves the hand alone,
-            held by springs, up to twice as fast. On a box that is pushed across the table both
-            agree (rank correlation 0.99); where the arm presses on things from above, or several
-            of its links touch them, take the arm.
+            held by springs, in three quarters of the time. For a box that is pushed along the
+            table both agree (rank correlation 0.99); where the arm presses on things from above
+            or touches them with several links, only the arm will do.
         timestep_sec: of the simulation; None takes the scene's.
         settle_sec: how long the arm holds still after the motion, for the objects to come to rest.
         sample_count: how many samples of a rollout the outcome keeps.

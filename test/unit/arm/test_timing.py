@@ -11,7 +11,7 @@ from reward_learning_ros.arm.kinematics import (
     UnreachablePlanError,
 )
 from reward_learning_ros.arm.limits import ArmLimits, LimitError, WorkspaceBox, check_set_points
-from reward_learning_ros.arm.timing import MotionState, joint_space_path, plan_motion, time_path
+from reward_learning_ros.arm.timing import MotionState, plan_joint_motion, plan_motion, time_path
 from reward_learning_ros.core.errors import InvalidInputError
 
 KINEMATICS = Kinematics()
@@ -183,12 +183,29 @@ def test_a_motion_that_no_slowing_can_save_is_refused():
         time_path(path, duration_sec=3.0, limits=LIMITS, kinematics=KINEMATICS, start=start)
 
 
+def plan_joints(joints, duration_sec):
+    return plan_joint_motion(
+        joints, duration_sec=duration_sec, limits=LIMITS, kinematics=KINEMATICS
+    )
+
+
 def test_joint_space_waypoints_are_met():
-    joints = np.array([FR3.home_rad, np.array(FR3.home_rad) + 0.3, np.array(FR3.home_rad) - 0.2])
-    path = joint_space_path(joints, KINEMATICS)
-    trajectory = time_path(path, duration_sec=4.0, limits=LIMITS, kinematics=KINEMATICS)
+    home = np.array(FR3.home_rad)
+    joints = np.stack([home, home + 0.1, home - 0.1])
+    trajectory = plan_joints(joints, 4.0)
     met = trajectory.sample(trajectory.waypoint_times_sec).positions_rad
     np.testing.assert_allclose(met, joints, atol=1e-4)
+    assert fine_violations(trajectory) == ()
+
+
+def test_a_joint_motion_that_leaves_limits_or_workspace_is_refused():
+    home = np.array(FR3.home_rad)
+    with pytest.raises(UnreachablePlanError, match='fr3_joint7') as caught:
+        plan_joints(np.linspace(home, home + np.eye(7)[6] * 2.6, 2), 4.0)
+    assert caught.value.reason is Reason.JOINT_LIMIT
+    with pytest.raises(UnreachablePlanError, match='tool x') as caught:
+        plan_joints(np.linspace(home, home + np.eye(7)[0] * 2.5, 2), 4.0)
+    assert caught.value.reason is Reason.WORKSPACE
 
 
 def test_leaving_the_workspace_is_refused_with_the_waypoint():
@@ -196,7 +213,9 @@ def test_leaving_the_workspace_is_refused_with_the_waypoint():
     with pytest.raises(UnreachablePlanError, match='tool z') as caught:
         plan(PRESS_PLAN, 10.0, limits=low)
     assert caught.value.reason is Reason.WORKSPACE
-    assert caught.value.waypoint == 7
+    # Waypoint 5 is at 0.214 m, waypoint 6 at 0.157 m.
+    assert caught.value.waypoint == 6
+    assert 'on the way' in str(caught.value)
 
 
 @pytest.mark.parametrize('duration_sec', [0.0, -1.0, np.nan, np.inf])
