@@ -86,7 +86,7 @@ def test_path_stays_inside_limits_and_moves_without_jumps():
     trajectories = random_trajectories(200, seed=10)
     reachable = KINEMATICS.reachable(trajectories)
     assert 0.1 < reachable.mean() < 0.9
-    # The finer sampling of a plan may find a jump that the fast check steps over.
+    # The finer sampling of a plan may find a jump or a singularity that the fast check steps over.
     reasons = []
     for trajectory in trajectories[reachable]:
         try:
@@ -98,7 +98,7 @@ def test_path_stays_inside_limits_and_moves_without_jumps():
         joint_steps = np.abs(np.diff(path.joints_rad, axis=0)).max(axis=1)
         tool_steps = np.linalg.norm(np.diff(path.tool_positions_m, axis=0), axis=1)
         assert (joint_steps <= 0.05 + 12.0 * tool_steps + 1e-9).all()
-    assert set(reasons) <= {Reason.JOINT_JUMP}
+    assert set(reasons) <= {Reason.JOINT_JUMP, Reason.SINGULARITY}
     assert len(reasons) <= 0.05 * reachable.sum()
 
 
