@@ -262,6 +262,7 @@ class ContactDetector:
         state['covariance'] = np.diag(prior_variances(self.parameters))
         # Until noise was seen, it is taken to be what the bias model leaves at best.
         state['noise_variance'] = self.parameters.model_error_nm**2
+        state['fluctuation'] = kernel.FLUCTUATION_SHARE * self.parameters.model_error_nm**2
         for name in ('time_ns', 'bias_time_ns', 'force_time_ns', 'rising_ns', 'crossing_ns'):
             state[name] = -1
         state['zero_until_ns'] = state['below_ns'] = -1
@@ -288,7 +289,8 @@ class ContactDetector:
     @property
     def noise_nm(self) -> np.ndarray:
         """(7,) standard deviation of the filtered torque that is left without its bias."""
-        noise: np.ndarray = np.sqrt(self._state['noise_variance'][0])
+        fluctuation = self._state['fluctuation'][0] / kernel.FLUCTUATION_SHARE
+        noise: np.ndarray = np.sqrt(np.maximum(self._state['noise_variance'][0], fluctuation))
         return np.maximum(noise, self.parameters.noise_floor_nm)
 
     @property
@@ -374,6 +376,7 @@ class ContactDetector:
             raise InvalidInputError('this is not a snapshot of this version of the detector')
         for name in ('weights', 'covariance', 'noise_variance', 'noise_windows'):
             self._state[name] = snapshot[name]
+        self._state['fluctuation'] = kernel.FLUCTUATION_SHARE * snapshot['noise_variance']
 
     def _event(self, event: Any) -> ContactOnset | Contact:
         if event['kind'] == kernel.ONSET:

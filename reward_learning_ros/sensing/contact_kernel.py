@@ -37,6 +37,10 @@ _ROUGHNESS_ATTACK_SEC = 0.04
 _ROUGHNESS_DECAY_SEC = 0.4
 # Mean absolute second difference of white noise with unit variance: √6 · √(2/π).
 _ROUGHNESS_OF_WHITE_NOISE = math.sqrt(6.0) * math.sqrt(2.0 / math.pi)
+# The median of the torque's variance within a window is followed in steps of this factor, and
+# this is the share of the whole variance that the median of such short windows shows.
+_FLUCTUATION_STEP = 1.05
+FLUCTUATION_SHARE = 0.65
 _WRENCH_BASELINE_SEC = 1.0
 _LARGEST_NOISE_NM = 1.0
 # The ramp of a push is extended backwards to zero, but no farther than this.
@@ -72,6 +76,11 @@ STATE = np.dtype(
         ('bias_time_ns', 'i8'),
         ('noise_variance', 'f8', _JOINTS),
         ('noise_windows', 'i8'),
+        ('fluctuation', 'f8', _JOINTS),
+        ('glance_start_ns', 'i8'),
+        ('glance_count', 'i8'),
+        ('glance_sum', 'f8', _JOINTS),
+        ('glance_square', 'f8', _JOINTS),
         ('window_start_ns', 'i8'),
         ('window_count', 'i8'),
         ('window_feature', 'f8', (FEATURE_COUNT,)),
@@ -220,8 +229,10 @@ def run(
         elif s.mode == LEARN or time_ns[i] < s.zero_until_ns:
             if s.phase == CONTACT:
                 count = _end(s, i, time_ns[i], ZEROED, events, count)
+            _glance(s)
             _learn_tick(settings, s, True)
         elif s.phase == IDLE:
+            _glance(s)
             if above_off:
                 s.waiting = 0
                 s.window_count = 0
@@ -314,6 +325,7 @@ def _restart(
     s.evidence_sec = 0.0
     s.rising_ns = -1
     s.crossing_ns = -1
+    s.glance_count = 0
     s.window_count = 0
     s.waiting = 0
     return count
@@ -371,7 +383,8 @@ def _filter_force(
 def _statistic(settings: Settings, s: Any, step_sec: float) -> tuple[float, float]:
     """Returns the residual's size in standard deviations and in N·m.
 
-    A rough signal, such as a burst of noise, is expected to leave roughness / white · √(h / 4τ)
+    If the torque has come to fluctuate more than when the noise was learned, that is the noise. A
+    rough signal, such as a burst of noise, is expected to leave roughness / white · √(h / 4τ)
     behind the filter: then that is the noise, not what was seen in quieter times.
     """
     passed = min(step_sec / (4.0 * settings.time_constant_sec), 1.0)
@@ -380,7 +393,8 @@ def _statistic(settings: Settings, s: Any, step_sec: float) -> tuple[float, floa
     for j in range(JOINT_COUNT):
         residual = s.torque[j] - s.bias[j]
         rough = s.roughness[j] / _ROUGHNESS_OF_WHITE_NOISE
-        noise = max(s.noise_variance[j], rough * rough * passed)
+        noise = max(s.noise_variance[j], s.fluctuation[j] / FLUCTUATION_SHARE)
+        noise = max(noise, rough * rough * passed)
         noise = max(noise, settings.noise_floor_variance)
         squares += residual * residual / (noise + s.bias_variance)
         size += residual * residual
@@ -488,9 +502,37 @@ def _end(s: Any, tick: int, end_ns: int, reason: int, events: np.ndarray, count:
     s.evidence_sec = 0.0
     s.rising_ns = -1
     s.crossing_ns = -1
+    s.glance_count = 0
     s.window_count = 0
     s.waiting = 0
     return count + 1
+
+
+@numba.njit(cache=True)
+def _glance(s: Any) -> None:
+    """Follows the median of the torque's variance within short windows, quiet or not.
+
+    Learning needs quiet, and louder noise is never quiet: this is what notices it. A push is in
+    few windows and only changes slowly in the others, so the median hardly sees it.
+    """
+    if s.glance_count == 0:
+        s.glance_start_ns = s.time_ns
+        s.glance_sum[:] = 0.0
+        s.glance_square[:] = 0.0
+    s.glance_count += 1
+    for j in range(JOINT_COUNT):
+        residual = s.torque[j] - s.bias[j]
+        s.glance_sum[j] += residual
+        s.glance_square[j] += residual * residual
+    if s.time_ns - s.glance_start_ns < _WINDOW_NS:
+        return
+    for j in range(JOINT_COUNT):
+        mean = s.glance_sum[j] / s.glance_count
+        variance = s.glance_square[j] / s.glance_count - mean * mean
+        rises = variance > s.fluctuation[j]
+        s.fluctuation[j] *= _FLUCTUATION_STEP if rises else 1.0 / _FLUCTUATION_STEP
+        s.fluctuation[j] = min(max(s.fluctuation[j], 1e-8), _LARGEST_NOISE_NM**2)
+    s.glance_count = 0
 
 
 @numba.njit(cache=True)

@@ -16,7 +16,7 @@ from reward_learning_ros.sensing.contact import (
 )
 from reward_learning_ros.sensing.ordering import Arrivals
 from reward_learning_ros.sensing.samples import NANOSECONDS, Stream
-from reward_learning_ros.sensing.synthetic import ArmModel, Push, random_pushes
+from reward_learning_ros.sensing.synthetic import ArmModel, Push, random_pushes, record
 
 PUSH = Push(start_sec=4.0, duration_sec=1.5, force_n=(0.0, 12.0, 6.0))
 
@@ -326,3 +326,56 @@ def test_a_foreign_snapshot_is_refused():
 def test_bad_parameters_are_refused(settings):
     with pytest.raises(ParameterError, match=next(iter(settings))):
         ContactParameters(**settings)
+
+
+@pytest.mark.parametrize('memory_sec', [0.0, 0.005])
+def test_noise_louder_than_it_was_learned_is_no_contact_and_weak_pushes_are_still_found(
+    memory_sec,
+):
+    model = ArmModel(noise_nm=0.3, noise_memory_sec=memory_sec)
+    pushes = random_pushes(
+        20,
+        rng=np.random.default_rng(10),
+        start_sec=10.0,
+        force_n=(8.0, 8.0),
+        duration_sec=(0.3, 0.3),
+    )
+    made = recording(pushes[-1].end_sec + 20.0, *pushes, seed=11, model=model)
+    contacts = detect(made.arrivals())
+    assert len(contacts) == len(pushes)
+    assert all(len(overlapping(contacts, made, push)) == 1 for push in pushes)
+
+
+def test_another_plan_than_the_learned_one_has_no_contact():
+    waypoints = np.array([[0.5, 0.3, 0.5], [0.6, 0.1, 0.15], [0.4, -0.3, 0.3], [0.3, -0.35, 0.5]])
+    made = record(
+        waypoints_m=waypoints, leg_sec=8.0, duration_sec=60.0, rng=np.random.default_rng(5)
+    )
+    assert detect(made.arrivals()) == []
+
+
+def test_learned_friction_is_no_contact_when_the_motion_turns():
+    def rubbing(made):
+        made.torque_nm[:] += 0.5 * np.tanh(made.joints[:, 7:] / 0.01)
+        return made
+
+    detector = ContactDetector()
+    detector.learning = True
+    detect(rubbing(recording(40.0, seed=7)).arrivals(), detector)
+    assert detect(rubbing(recording(60.0, seed=6)).arrivals(), snapshot=detector.snapshot()) == []
+
+
+def test_a_fifth_of_the_samples_lost_leaves_the_contact():
+    made = recording(8.0, PUSH)
+    (expected,) = detect(made.arrivals())
+    arrivals = made.arrivals()
+    kept = np.random.default_rng(1).uniform(size=len(arrivals)) > 0.2
+    (contact,) = detect(arrivals[kept])
+    assert abs(contact.onset_ns - expected.onset_ns) < 0.02 * NANOSECONDS
+    assert abs(contact.end_ns - expected.end_ns) < 0.02 * NANOSECONDS
+
+
+def test_nothing_to_process_is_nothing_found():
+    detector = ContactDetector()
+    assert detector.process(next(ordered(recording(1.0).arrivals()))[:0]).events == ()
+    assert detector.close() is None
