@@ -162,7 +162,8 @@ def _install(recipe: Recipe, lock: IO[str], arguments: List[str]) -> None:
     variables = {k: v for k, v in recipe.variables.items() if k not in PIP_REDIRECTIONS}
     variables.update(PIP_SETTINGS)
     pip = [str(recipe.venv / 'bin' / 'python'), '-m', 'pip']
-    command = [*pip, 'install', '-c', str(recipe.venv / CONSTRAINTS), *arguments]
+    # Python compiles what is imported; compiling everything at once takes longer.
+    command = [*pip, 'install', '--no-compile', '-c', str(recipe.venv / CONSTRAINTS), *arguments]
     started_sec = time.monotonic()
     progress = Progress()
     with open(str(log), 'a') as output:
