@@ -19,8 +19,9 @@ from reward_learning_ros.arm.description import FR3
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.arm.limits import ArmLimits
 from reward_learning_ros.arm.timing import MotionState, plan_motion
-from reward_learning_ros.arm.world import World, available_cores
+from reward_learning_ros.arm.world import World
 from reward_learning_ros.arm.worlds import PushableBox, Scene, load_scene
+from reward_learning_ros.core.cores import available_cores
 
 Array = NDArray[np.float64]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType, ModuleType
@@ -20,6 +19,7 @@ from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.arm.mjcf import HAND_SLIDES, hand_on_slides, impedance_actuators, mjcf
 from reward_learning_ros.arm.physics import import_mujoco
 from reward_learning_ros.arm.worlds.scenes import Scene
+from reward_learning_ros.core.cores import available_cores
 from reward_learning_ros.core.errors import (
     InvalidInputError,
     RewardLearningError,
@@ -332,10 +332,3 @@ def _without_dry_friction(description: ArmDescription) -> ArmDescription:
     """Leave out what these gains overcome anyway and what costs a tenth of the time."""
     joints = tuple(replace(joint, friction_nm=0.0) for joint in description.joints)
     return replace(description, joints=joints)
-
-
-def available_cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, 'sched_getaffinity'):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

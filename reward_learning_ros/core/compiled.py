@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +10,7 @@ import numba
 import numpy as np
 from numba import types
 
+from reward_learning_ros.core.cores import available_cores as available_cores
 from reward_learning_ros.core.errors import InvalidInputError
 
 # Kernels call features and priors through a pointer of a fixed type: so a kernel is compiled once,
@@ -94,13 +94,6 @@ def kernel_for(kernel: Callable[..., Any], *functions: Callable[..., Any]) -> Ca
         python_form: Callable[..., Any] = kernel.py_func  # type: ignore[attr-defined]
         return python_form
     return kernel
-
-
-def available_cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, 'sched_getaffinity'):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @numba.njit(LOG_PRIOR_SIGNATURE, cache=True)
