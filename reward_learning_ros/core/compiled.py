@@ -27,7 +27,7 @@ LogPrior = Callable[[np.ndarray], float]
 
 
 class SlowFunctionWarning(UserWarning):
-    """A user's function could not be compiled, so inference runs in plain Python."""
+    """A user's function could not be compiled and is called in plain Python."""
 
 
 def features_kernel(function: Features) -> Features:
@@ -39,8 +39,7 @@ def features_kernel(function: Features) -> Features:
 def compile_features(function: Callable[..., Any], size: int) -> Features:
     """Return a user's `features(trajectory) -> (size,)` in the form that kernels call.
 
-    A function that Numba cannot compile is wrapped in plain Python, with a warning; see
-    `is_compiled`.
+    A function that Numba cannot compile is called back in plain Python, with a warning.
     """
     if is_compiled(function):
         return function
@@ -64,11 +63,15 @@ def compile_features(function: Callable[..., Any], size: int) -> Features:
             out[index] = values[index]
 
     try:
-        compiled: Features = numba.njit(FEATURES_SIGNATURE, error_model='numpy')(wrapper)
+        return _compile(wrapper, FEATURES_SIGNATURE)
     except Exception as error:  # Numba raises many kinds, and none of them may stop the user.
         _warn_slow(function, error)
-        return in_python
-    return compiled
+
+    def through_python(trajectory: np.ndarray, out: np.ndarray) -> None:
+        with numba.objmode():
+            in_python(trajectory, out)
+
+    return _compile(through_python, FEATURES_SIGNATURE)
 
 
 def compile_log_prior(function: Callable[..., Any]) -> LogPrior:
@@ -76,11 +79,16 @@ def compile_log_prior(function: Callable[..., Any]) -> LogPrior:
     if is_compiled(function) or not JIT_ENABLED:
         return function
     try:
-        compiled: LogPrior = numba.njit(LOG_PRIOR_SIGNATURE, error_model='numpy')(function)
+        return _compile(function, LOG_PRIOR_SIGNATURE)
     except Exception as error:  # as above
         _warn_slow(function, error)
-        return function
-    return compiled
+
+    def through_python(theta: np.ndarray) -> float:
+        with numba.objmode(value='float64'):
+            value = float(function(theta))
+        return value
+
+    return _compile(through_python, LOG_PRIOR_SIGNATURE)
 
 
 def is_compiled(function: Callable[..., Any]) -> bool:
@@ -88,18 +96,14 @@ def is_compiled(function: Callable[..., Any]) -> bool:
     return _is_dispatcher(function) and len(function.signatures) == 1 and not function._can_compile  # type: ignore[attr-defined]
 
 
-def kernel_for(kernel: Callable[..., Any], *functions: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel, or its plain Python form if one of the functions it calls is not compiled."""
-    if JIT_ENABLED and not all(is_compiled(function) for function in functions):
-        python_form: Callable[..., Any] = kernel.py_func  # type: ignore[attr-defined]
-        return python_form
-    return kernel
-
-
 @numba.njit(LOG_PRIOR_SIGNATURE, cache=True)
 def flat_log_prior(theta: np.ndarray) -> float:
     """Return the logarithm of a constant density."""
     return 0.0
+
+
+def _compile(function: Callable[..., Any], signature: Any) -> Any:
+    return numba.njit(signature, error_model='numpy')(function)
 
 
 def _is_dispatcher(function: object) -> bool:
@@ -113,8 +117,8 @@ def _name(function: Callable[..., Any]) -> str:
 def _warn_slow(function: Callable[..., Any], error: Exception) -> None:
     reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     warnings.warn(
-        f'{_name(function)} cannot be compiled ({reason}); inference runs in plain Python, about '
-        'a thousand times slower. Scalar Python over one trajectory compiles.',
+        f'{_name(function)} cannot be compiled ({reason}) and is called in plain Python, about a '
+        'hundred times slower. Scalar Python over one trajectory compiles.',
         SlowFunctionWarning,
         stacklevel=3,
     )

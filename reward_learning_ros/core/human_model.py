@@ -17,7 +17,6 @@ from reward_learning_ros.core.checks import number_between
 from reward_learning_ros.core.domain import BetaPrior
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.core.samplers.kernels import Space, load, make_scratch
-from reward_learning_ros.core.compiled import kernel_for
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.core.trajectory import CorrectionSequence, tail_shifts
 
@@ -150,10 +149,10 @@ def nearest_admissible(task: Task, space: Space, wanted: np.ndarray) -> tuple[np
         trajectory += space.profiles[row][:, None] * deltas[row]
     changed = int((np.abs(deltas - wanted).max(axis=1) > TOLERANCE).sum())
     features = task.compiled_features
-    function = kernel_for(load, features)
-    if not function(features, space, make_scratch(space, task.size), deltas):
+    if not load(features, space, make_scratch(space, task.size), deltas):
         # Nothing near is admissible; the plan itself, uncorrected, is the next best start.
         deltas = np.clip(np.zeros_like(deltas), space.delta_low, space.delta_high)
+        changed = max(changed, 1)
     return deltas, changed
 
 
@@ -211,8 +210,8 @@ def _independent_piece(
     profiles = tail_shifts(free, len(plan))
     discounts = np.zeros(len(free))
     discounts[-1] = 1.0
-    driven = np.zeros((len(free), 2), dtype=np.int64)
-    driven[-1] = (fixed, len(plan))
+    # Later deltas do not move a waypoint any more, so each is where it will be driven.
+    driven = np.column_stack([free, np.asarray(free) + 1])
     space = _space(task, plan, profiles, discounts, np.zeros(len(free)), driven)
     statistics = np.append(task.evaluate(trajectory), 0.0)
     difference = (trajectory - plan)[fixed:]

@@ -11,13 +11,9 @@ from typing import Any
 import numpy as np
 
 from reward_learning_ros.core.checks import whole_number
-from reward_learning_ros.core.compiled import (
-    LogPrior,
-    available_cores,
-    compile_log_prior,
-    flat_log_prior,
-)
+from reward_learning_ros.core.compiled import LogPrior, compile_log_prior, flat_log_prior
 from reward_learning_ros.core.convergence import effective_sample_size, split_r_hat
+from reward_learning_ros.core.cores import available_cores
 from reward_learning_ros.core.domain import BOX, ThetaDomain
 from reward_learning_ros.core.errors import CancelledError
 from reward_learning_ros.core.human_model import HumanModel, gather_evidence
@@ -32,6 +28,8 @@ from reward_learning_ros.core.trajectory import CorrectionSequence
 # share, so it is below that of an ordinary random walk.
 TARGET_ACCEPTANCE = 0.3
 WARMUP_ROUNDS = 8
+# Rounds after which a sampler prepares for where the chains have come.
+ADAPTED_AFTER = (1, 4)
 # Random corrections that the spread of rewards is measured on.
 SPREAD_SAMPLES = 2048
 
@@ -76,6 +74,7 @@ class Inference:
         seed: int = 0,
         settings: Settings | None = None,
         threads: int | None = None,
+        sampler: Callable[[Problem], Sampler] | None = None,
     ) -> None:
         """Check everything and gather the evidence; nothing is sampled yet.
 
@@ -92,8 +91,9 @@ class Inference:
             seed: Of all random numbers.
             settings: How long and how hard to work.
             threads: How many threads; all cores by default.
+            sampler: A sampler that is not one of the methods by name.
         """
-        self._make_sampler = find_method(method)
+        self._make_sampler = find_method(method) if sampler is None else sampler
         self._model = HumanModel(dependence=dependence, beta=beta, gamma=gamma, effort=effort)
         self.task = task
         self.method = method
@@ -117,6 +117,11 @@ class Inference:
     def corrections(self) -> tuple[CorrectionSequence, ...]:
         """What θ is inferred from."""
         return self._sequences
+
+    @property
+    def sampler(self) -> Sampler | None:
+        """The sampler at work; None before the first step."""
+        return self._sampler
 
     @property
     def outside(self) -> int:
@@ -239,10 +244,12 @@ class Inference:
         for index in range(rounds if length else 0):
             if stopped():
                 return
-            recent = self._run_chains(executor, length, thin=1)
-            self._tune(recent)
             for chain in self._chains:
                 chain.counters[:] = 0.0
+            recent = self._run_chains(executor, length, thin=1)
+            self._tune(recent)
+            if index in ADAPTED_AFTER:
+                self._sampler.adapt(recent)
             yield Progress(stage='warm-up', fraction=0.1 * (index + 1) / rounds)
 
     def _run_chains(self, executor: ThreadPoolExecutor, count: int, thin: int) -> np.ndarray:

@@ -125,6 +125,13 @@ class Chain:
         return cls(outer=outer, rng=rng, counters=np.zeros(counters))
 
 
+def natural_anchors(recent: np.ndarray, count: int) -> np.ndarray:
+    """Return weights η (count, d + 1) evenly out of draws (C, N, d + 1) of θ and β."""
+    draws = recent.reshape(-1, recent.shape[2])
+    chosen = draws[np.linspace(0, len(draws) - 1, count).astype(int)]
+    return np.column_stack([chosen[:, :-1] * chosen[:, -1:], chosen[:, -1]])
+
+
 class Sampler(Protocol):
     """A method of sampling θ.
 
@@ -138,6 +145,9 @@ class Sampler(Protocol):
 
     def run(self, chain: Chain, thin: int, draws: np.ndarray) -> None:
         """Run a chain on, `thin` steps for each of the draws (N, d + 1) of θ and β."""
+
+    def adapt(self, recent: np.ndarray) -> None:
+        """Prepare for where the chains have come: their last draws (C, N, d + 1) of θ and β."""
 
     def diagnostics(self, chains: list[Chain]) -> dict[str, float]:
         """Return what the method has to say about its own work."""

@@ -15,12 +15,12 @@ from reward_learning_ros.core.compiled import (
     LOG_PRIOR_TYPE,
     Features,
     LogPrior,
-    kernel_for,
 )
-from reward_learning_ros.core.samplers.base import STARTS, Chain, Problem
+from reward_learning_ros.core.samplers.base import STARTS, Chain, Problem, natural_anchors
 from reward_learning_ros.core.samplers.ensemble import (
     MEMBERS_TYPE,
     Ensemble,
+    EnsembleSize,
     choose_member,
     nearest_anchor,
 )
@@ -34,6 +34,11 @@ from reward_learning_ros.core.samplers.outer import (
 
 # Anchors of the ensemble stand along this many directions for each feature.
 DIRECTIONS_PER_FEATURE = 4
+# Anchors that are added where the chains are, at each adaptation.
+ADAPTED_ANCHORS = 12
+# How many ensembles are kept for the next problem with the same space.
+KEPT_ENSEMBLES = 8
+_KEPT: dict[Any, Ensemble] = {}
 # Where an auxiliary starts: from the data as Algorithm 3 prints it, from the auxiliary of the
 # step before, or from there with a jump into the ensemble.
 START_DATA, START_CARRIED, START_ENSEMBLE = range(len(STARTS))
@@ -215,24 +220,13 @@ class DoubleMH:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         settings = problem.settings
-        directions = _directions(problem)
         self._ensembles = [
-            Ensemble(
-                problem.features,
-                space,
-                directions,
-                problem.beta.high * problem.domain.largest_length,
-                1.0 / problem.domain.largest_length,
-                settings.ensemble,
-                problem.stream(1, index),
-                problem.executor,
-                problem.should_stop,
-            )
-            for index, space in enumerate(problem.evidence.spaces)
+            draw_ensemble(problem, index, settings.ensemble)
+            for index in range(len(problem.evidence.spaces))
         ]
         self._spaces = List(problem.evidence.spaces)
         self._members = List([ensemble.members for ensemble in self._ensembles])
-        self._kernel = kernel_for(double_mh_chain, problem.features, problem.log_prior)
+        self._adaptations = 0
 
     def start(self, index: int) -> Chain:
         """Return a new chain, its auxiliaries at random members of the ensemble."""
@@ -265,7 +259,7 @@ class DoubleMH:
     def run(self, chain: Chain, thin: int, draws: np.ndarray) -> None:
         """Run a chain on."""
         settings = self._problem.settings
-        self._kernel(
+        double_mh_chain(
             self._problem.features,
             self._problem.log_prior,
             self._spaces,
@@ -283,6 +277,18 @@ class DoubleMH:
             chain.state.counts,
             chain.rng,
         )
+
+    def adapt(self, recent: np.ndarray) -> None:
+        """Give the ensembles anchors where the chains are."""
+        etas = natural_anchors(recent, ADAPTED_ANCHORS)
+        self._adaptations += 1
+        self._ensembles = [
+            ensemble.refined(
+                etas, self._problem.stream(3, self._adaptations, index), self._problem.executor
+            )
+            for index, ensemble in enumerate(self._ensembles)
+        ]
+        self._members = List([ensemble.members for ensemble in self._ensembles])
 
     def diagnostics(self, chains: list[Chain]) -> dict[str, float]:
         """Return how well the auxiliaries moved."""
@@ -307,10 +313,52 @@ class _State(NamedTuple):
     counts: np.ndarray
 
 
+def draw_ensemble(problem: Problem, index: int, size: EnsembleSize) -> Ensemble:
+    """Return the ensemble of one of the problem's spaces, spread over the prior of θ and β.
+
+    It depends on nothing that a person did, so the last ones are kept: a study's recordings of one
+    task share theirs.
+    """
+    space = problem.evidence.spaces[index]
+    directions = _directions(problem)
+    largest = problem.beta.high * problem.domain.largest_length
+    seed = problem.stream(1, index)
+    key = (
+        problem.features,
+        *(array.tobytes() for array in (*space, directions)),
+        largest,
+        size,
+        seed.entropy,
+        seed.spawn_key,
+    )
+    ensemble = _KEPT.pop(key, None)
+    if ensemble is None:
+        ensemble = Ensemble(
+            problem.features,
+            space,
+            directions,
+            largest,
+            1.0 / problem.domain.largest_length,
+            size,
+            seed,
+            problem.executor,
+            problem.should_stop,
+        )
+    _KEPT[key] = ensemble
+    while len(_KEPT) > KEPT_ENSEMBLES:
+        _KEPT.pop(next(iter(_KEPT)), None)
+    return ensemble
+
+
 def _directions(problem: Problem) -> np.ndarray:
     """Return unit vectors (J, d) that fill the directions of θ evenly."""
     size = problem.size
     count = DIRECTIONS_PER_FEATURE * size * (2 if problem.domain.kind == 'unit' else 1)
     points = problem.domain.quasi_random(count)
+    # Evenly spread directions leave out the corners, where one feature is all that matters.
+    corners = [np.eye(size)] if (problem.domain.high > 0.0).all() else []
+    if (problem.domain.low < 0.0).all():
+        corners.append(-np.eye(size))
+    points = np.concatenate([points, *corners])
     lengths = np.linalg.norm(points, axis=1, keepdims=True)
     return points / np.where(lengths > 0.0, lengths, 1.0)

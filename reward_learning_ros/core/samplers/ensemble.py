@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,7 +29,6 @@ from reward_learning_ros.core.compiled import (
     FEATURES_TYPE,
     GENERATOR_TYPE,
     Features,
-    kernel_for,
 )
 from reward_learning_ros.core.errors import CancelledError, InvalidInputError
 from reward_learning_ros.core.samplers import kernels
@@ -116,7 +116,7 @@ class Ensemble:
         self._size = size
         count, dimensions = directions.shape
         seed_of_seeds, seed_of_shuffle, *streams = seed.spawn(2 + count)
-        self._rngs = [np.random.default_rng(stream) for stream in streams]
+        rngs = [np.random.default_rng(stream) for stream in streams]
         deltas, statistics = self._draw_uniform(dimensions, np.random.default_rng(seed_of_seeds))
         anchors = [np.zeros(dimensions + 1)]
         log_shares = [np.log(len(deltas))]
@@ -130,7 +130,7 @@ class Ensemble:
             found: list[Any] = list(
                 _map(
                     executor,
-                    lambda j, etas=etas: self._climb(j, etas[j], pool, rung_scales[j]),
+                    lambda j, etas=etas: self._climb(etas[j], pool, rung_scales[j], rngs[j]),
                     range(count),
                 )
             )
@@ -145,23 +145,65 @@ class Ensemble:
                 np.array(log_shares),
                 count,
             )
-        self.log_normalizers = np.log(size.members) - np.array(log_shares[1:])
         # The seeds have served: what the auxiliaries jump to are the anchors' members, with just
         # as many of the seeds as of any other anchor.
-        kept = np.concatenate(
-            [np.arange(min(size.members, len(deltas))), np.arange(len(deltas), len(pool.deltas))]
-        )
-        log_shares[0] = np.log(min(size.members, len(deltas)))
-        kept = kept[np.random.default_rng(seed_of_shuffle).permutation(len(kept))]
-        members_statistics = np.ascontiguousarray(pool.statistics[kept])
-        self.members = Members(
-            np.ascontiguousarray(pool.deltas[kept]),
-            members_statistics,
-            log_mixture(members_statistics, np.array(anchors), np.array(log_shares)),
+        seeds_kept = min(size.members, len(deltas))
+        kept = np.append(np.arange(seeds_kept), np.arange(len(deltas), len(pool.deltas)))
+        log_shares[0] = np.log(seeds_kept)
+        self.members = _shuffled(
+            pool.deltas[kept],
+            pool.statistics[kept],
             np.array(anchors),
             np.array(log_shares),
             np.array(scales),
+            np.random.default_rng(seed_of_shuffle),
         )
+
+    @property
+    def log_normalizers(self) -> np.ndarray:
+        """The estimates (A,) of log Z(η) at the anchors, relative to η = 0."""
+        counts = np.full(len(self.members.log_shares), np.log(self._size.members))
+        counts[0] = self.members.log_shares[0]
+        return counts - self.members.log_shares
+
+    def refined(
+        self, etas: np.ndarray, seed: np.random.SeedSequence, executor: Executor | None = None
+    ) -> Ensemble:
+        """Return an ensemble with more anchors (J, d + 1), where chains of θ are found to be."""
+        members = self.members
+        count = len(etas)
+        own_seed, *streams = seed.spawn(1 + count)
+        pool = _Pool(members.deltas, members.statistics, members.log_mixture)
+
+        def climb(index: int) -> tuple[np.ndarray, np.ndarray, float, float]:
+            scale = float(members.scales[nearest_anchor(etas[index], members)])
+            return self._climb(etas[index], pool, scale, np.random.default_rng(streams[index]))
+
+        found: list[Any] = list(_map(executor, climb, range(count)))
+        anchors = np.concatenate([members.anchors, etas])
+        log_count = np.log(self._size.members)
+        log_shares = np.append(members.log_shares, [log_count - log_z for _, _, log_z, _ in found])
+        grown = pool.extended(
+            np.concatenate([new for new, *_ in found]),
+            np.concatenate([new for _, new, *_ in found]),
+            anchors,
+            log_shares,
+            count,
+        )
+        # The new anchors were estimated from few members; now they have members of their own.
+        exponents = grown.statistics @ etas.T - grown.log_mixture[:, None]
+        largest = exponents.max(axis=0)
+        log_shares[-count:] = log_count - largest - np.log(np.exp(exponents - largest).sum(axis=0))
+        result = copy(self)
+        result.members = _shuffled(
+            grown.deltas,
+            grown.statistics,
+            anchors,
+            log_shares,
+            np.append(members.scales, [scale for *_, scale in found]),
+            np.random.default_rng(own_seed),
+        )
+        return result
 
     def _draw_uniform(
         self, dimensions: int, rng: np.random.Generator
@@ -169,8 +211,7 @@ class Ensemble:
         deltas = np.zeros((self._size.seeds, *self._space.delta_low.shape))
         statistics = np.zeros((self._size.seeds, dimensions + 1))
         scratch = make_scratch(self._space, dimensions)
-        function = kernel_for(fill_uniform, self._features)
-        if not function(self._features, self._space, scratch, deltas, statistics, rng):
+        if not fill_uniform(self._features, self._space, scratch, deltas, statistics, rng):
             raise InvalidInputError(
                 'no admissible corrections were found: the workspace and the bounds of the '
                 'corrections leave next to nothing of the trajectory space'
@@ -178,10 +219,9 @@ class Ensemble:
         return deltas, statistics
 
     def _climb(
-        self, direction: int, eta: np.ndarray, pool: _Pool, scale: float
+        self, eta: np.ndarray, pool: _Pool, scale: float, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, float, float]:
         """Draw the members of one anchor; also return log Z(η) and the tuned scale of moves."""
-        rng = self._rngs[direction]
         exponents = pool.statistics @ eta - pool.log_mixture
         largest = exponents.max()
         edges = np.cumsum(np.exp(exponents - largest))
@@ -193,11 +233,10 @@ class Ensemble:
         deltas, statistics = pool.deltas[chosen], pool.statistics[chosen]
         scratch = make_scratch(self._space, len(eta) - 1)
         counts = np.zeros((kernels.KINDS, 2), dtype=np.int64)
-        function = kernel_for(move_members, self._features)
         parts = min(4, self._size.anneal_steps)
         for _ in range(parts):
             counts[:] = 0
-            function(
+            move_members(
                 self._features,
                 self._space,
                 scratch,
@@ -239,6 +278,26 @@ class _Pool(NamedTuple):
             np.concatenate([self.statistics, statistics]),
             np.concatenate([grown, log_mixture(statistics, anchors, log_shares)]),
         )
+
+
+def _shuffled(
+    deltas: np.ndarray,
+    statistics: np.ndarray,
+    anchors: np.ndarray,
+    log_shares: np.ndarray,
+    scales: np.ndarray,
+    rng: np.random.Generator,
+) -> Members:
+    """Return members in random order, so that any stretch of them is a sample of the mixture."""
+    order = rng.permutation(len(deltas))
+    return Members(
+        np.ascontiguousarray(deltas[order]),
+        np.ascontiguousarray(statistics[order]),
+        log_mixture(statistics[order], anchors, log_shares),
+        anchors,
+        log_shares,
+        scales,
+    )
 
 
 def log_mixture(statistics: np.ndarray, anchors: np.ndarray, log_shares: np.ndarray) -> np.ndarray:
@@ -294,9 +353,14 @@ def fill_uniform(
     origin = np.zeros(statistics.shape[1])
     counts = np.zeros((kernels.KINDS, 2), dtype=np.int64)
     for index in range(deltas.shape[0]):
-        if not draw(space, deltas[index], rng):
+        inside = False
+        for _ in range(kernels.DRAW_ATTEMPTS):
+            inside = draw(space, deltas[index], rng)
+            inside = inside and load(features, space, scratch, deltas[index])
+            if inside:
+                break
+        if not inside:
             return False
-        load(features, space, scratch, deltas[index])
         if bounded:
             advance(features, space, scratch, origin, 4 * rows, 0.3, rng, counts)
             deltas[index] = scratch.deltas

@@ -134,6 +134,10 @@ def propose(features: Features, space: Space, scratch: Scratch, first: int) -> b
                 new = scratch.proposed_deltas[row, axis]
                 change += new * new - old * old
             statistics[size] -= effort * change
+    # What has no finite reward is no trajectory: it could not be weighed against others.
+    for feature in range(size + 1):
+        if not np.isfinite(statistics[feature]):
+            return False
     return True
 
 

@@ -18,7 +18,6 @@ from reward_learning_ros.core.compiled import (
     GENERATOR_TYPE,
     LOG_PRIOR_TYPE,
     LogPrior,
-    kernel_for,
 )
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.samplers.base import Chain, Problem
@@ -146,7 +145,7 @@ def normalizer_chain(
             draws[row, dimensions] = np.exp(outer.position[dimensions])
 
 
-class _TableSampler:
+class TableSampler:
     """Metropolis–Hastings with a normalizer read from one table for each space."""
 
     counters = 2
@@ -154,20 +153,23 @@ class _TableSampler:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self.tables = [
-            self.make_table(space, index) for index, space in enumerate(problem.evidence.spaces)
-        ]
+        self.use_tables(
+            [self.make_table(space, index) for index, space in enumerate(problem.evidence.spaces)]
+        )
         blocks = problem.evidence.blocks
         self._copies = np.bincount(
             [block.space for block in blocks], minlength=len(self.tables)
         ).astype(np.float64)
         self._data = np.sum([block.statistics for block in blocks], axis=0)
-        self._listed = List(self.tables)
-        self._kernel = kernel_for(normalizer_chain, problem.log_prior)
 
     def make_table(self, space: Space, index: int) -> Table:
         """Return the corrections that stand for a space."""
         raise NotImplementedError
+
+    def use_tables(self, tables: list[Table]) -> None:
+        """Take one table for each space."""
+        self.tables = tables
+        self._listed = List(tables)
 
     def start(self, index: int) -> Chain:
         """Return a new chain."""
@@ -175,7 +177,7 @@ class _TableSampler:
 
     def run(self, chain: Chain, thin: int, draws: np.ndarray) -> None:
         """Run a chain on."""
-        self._kernel(
+        normalizer_chain(
             self._problem.log_prior,
             self._listed,
             self._copies,
@@ -188,12 +190,15 @@ class _TableSampler:
             chain.rng,
         )
 
+    def adapt(self, recent: np.ndarray) -> None:
+        """Do nothing: the normalizer is fixed."""
+
     def diagnostics(self, chains: list[Chain]) -> dict[str, float]:
         """Return nothing: the normalizer is fixed."""
         return {}
 
 
-class Ignore(_TableSampler):
+class Ignore(TableSampler):
     """Set the normalizer to one."""
 
     def make_table(self, space: Space, index: int) -> Table:
@@ -201,7 +206,7 @@ class Ignore(_TableSampler):
         return Table(np.zeros((0, self._problem.size + 1)), np.zeros(0))
 
 
-class Sampling(_TableSampler):
+class Sampling(TableSampler):
     """Estimate the normalizer as a mean over N uniform corrections (equation M3)."""
 
     def make_table(self, space: Space, index: int) -> Table:
@@ -213,7 +218,7 @@ class Sampling(_TableSampler):
         return Table(statistics, np.full(count, -np.log(count)))
 
 
-class Maximum(_TableSampler):
+class Maximum(TableSampler):
     """Put the largest value in the place of the normalizer (equation M4)."""
 
     maximum = True
@@ -237,9 +242,8 @@ def uniform_statistics(
     """Return the statistics (count, d + 1) of uniform corrections."""
     statistics = np.zeros((count, problem.size + 1))
     deltas = np.zeros((count, *space.delta_low.shape))
-    function = kernel_for(fill_uniform, problem.features)
     scratch = make_scratch(space, problem.size)
     rng = np.random.default_rng(seed)
-    if not function(problem.features, space, scratch, deltas, statistics, rng):
+    if not fill_uniform(problem.features, space, scratch, deltas, statistics, rng):
         raise InvalidInputError('no admissible corrections were found in the trajectory space')
     return statistics

@@ -6,7 +6,7 @@ from concurrent.futures import Executor
 
 import numpy as np
 
-from reward_learning_ros.core.compiled import Features, kernel_for
+from reward_learning_ros.core.compiled import Features
 from reward_learning_ros.core.domain import ThetaDomain
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.samplers import kernels
@@ -42,8 +42,9 @@ def best_corrections(
     scratch = make_scratch(space, size)
     deltas = np.zeros((STARTS, *space.delta_low.shape))
     statistics = np.zeros((STARTS, size + 1))
-    fill = kernel_for(fill_uniform, features)
-    if not fill(features, space, scratch, deltas, statistics, np.random.default_rng(start_seed)):
+    if not fill_uniform(
+        features, space, scratch, deltas, statistics, np.random.default_rng(start_seed)
+    ):
         raise InvalidInputError('no admissible corrections were found in the trajectory space')
     spread = max(float(statistics[:, :-1].std(axis=0).max()), 1e-9)
 
@@ -53,13 +54,12 @@ def best_corrections(
         order = np.argsort(-(statistics @ eta), kind='stable')[:SEARCHERS]
         members, found = deltas[order].copy(), statistics[order].copy()
         best, best_found = members[0].copy(), found[0].copy()
-        move = kernel_for(move_members, features)
         memory = make_scratch(space, size)
         counts = np.zeros((kernels.KINDS, 2), dtype=np.int64)
         scale = 0.3
         for beta in np.geomspace(HOTTEST, COLDEST, STAGES) / spread:
             counts[:] = 0
-            move(
+            move_members(
                 features,
                 space,
                 memory,

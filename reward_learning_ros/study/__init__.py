@@ -1,0 +1,1 @@
+"""Studies: simulated people, calibration, statistics, figures; no ROS."""

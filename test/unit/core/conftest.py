@@ -1,0 +1,49 @@
+"""Small things that the tests of the core share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from reward_learning_ros import core
+from reward_learning_ros.core.compiled import JIT_ENABLED
+
+
+def sized(compiled: int, interpreted: int) -> int:
+    """Return a size for compiled code, or the one for NUMBA_DISABLE_JIT=1."""
+    return compiled if JIT_ENABLED else interpreted
+
+
+@pytest.fixture(scope='session')
+def quick() -> core.Settings:
+    """Settings for tests that look at the form of a result and not at its accuracy."""
+    return core.Settings(
+        chains=2,
+        warmup=sized(80, 8),
+        batch=sized(40, 8),
+        thin=1,
+        max_draws=sized(80, 8),
+        inner_steps=sized(10, 2),
+        candidates=16,
+        samples=sized(200, 20),
+        ensemble=core.EnsembleSize(
+            seeds=sized(2000, 40), members=sized(32, 2), anneal_steps=sized(8, 1)
+        ),
+    )
+
+
+@pytest.fixture(scope='session')
+def corrections_of() -> Callable[..., core.CorrectionSequence]:
+    """Make a few admissible corrections of a task's plan."""
+
+    def make(task: core.Task, count: int = 3, seed: int = 0) -> core.CorrectionSequence:
+        rng = np.random.default_rng(seed)
+        fixed, waypoints = task.space.fixed_waypoints, len(task.plan)
+        onsets = [fixed + index % (waypoints - fixed) for index in range(count)]
+        width = np.minimum(-task.space.delta_low, task.space.delta_high)
+        deltas = rng.uniform(-0.2, 0.2, (count, task.space.dimensions)) * width
+        return core.CorrectionSequence.from_deltas(task.plan, deltas, onsets)
+
+    return make

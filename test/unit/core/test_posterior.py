@@ -1,0 +1,116 @@
+"""What a posterior says of itself."""
+
+import numpy as np
+import pytest
+
+from reward_learning_ros import core
+from reward_learning_ros.core.convergence import effective_sample_size, split_r_hat
+
+
+def autoregressive(count, length, memory, rng):
+    noise = rng.normal(size=(count, length))
+    chains = np.empty_like(noise)
+    chains[:, 0] = noise[:, 0]
+    for step in range(1, length):
+        chains[:, step] = memory * chains[:, step - 1] + noise[:, step]
+    return chains
+
+
+def posterior(chains, beta=None, **options):
+    betas = np.full(chains.shape[:2], 5.0) if beta is None else beta
+    names = tuple('abcdef'[: chains.shape[2]])
+    return core.Posterior(
+        chains=chains, beta_chains=betas, feature_names=names, method='double_mh', **options
+    )
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize('memory', [0.0, 0.5, 0.9, 0.98])
+def test_the_quick_figures_agree_with_arviz(memory, rng):
+    import arviz
+
+    chains = autoregressive(4, 1000, memory, rng)
+    assert split_r_hat(chains) == pytest.approx(
+        float(arviz.rhat(chains, method='split')), abs=1e-3
+    )
+    expected = float(arviz.ess(chains, method='mean'))
+    assert effective_sample_size(chains) == pytest.approx(expected, rel=0.02)
+
+
+def test_chains_that_disagree_are_noticed(rng):
+    chains = rng.normal(size=(4, 500)) + 3.0 * np.arange(4)[:, None]
+    assert split_r_hat(chains) > 1.5
+    assert effective_sample_size(chains) < 10
+    found = posterior(np.stack([chains, chains], axis=2))
+    assert not found.is_trustworthy
+    assert 'disagree' in ' '.join(found.warnings)
+
+
+def test_constant_chains_do_not_divide_by_zero():
+    assert split_r_hat(np.ones((2, 10))) == 1.0
+    assert split_r_hat(np.stack([np.zeros(10), np.ones(10)])) == np.inf
+    assert effective_sample_size(np.ones((2, 10))) == 20
+
+
+def test_mean_interval_and_table_agree_with_the_draws(rng):
+    chains = rng.normal(size=(2, 400, 3))
+    found = posterior(chains)
+    np.testing.assert_allclose(found.mean, chains.reshape(-1, 3).mean(axis=0))
+    low, high = found.interval(0.9)
+    inside = (found.samples >= low) & (found.samples <= high)
+    np.testing.assert_allclose(inside.mean(axis=0), 0.9, atol=0.01)
+    np.testing.assert_allclose(found.table()[0, :3], found.mean)
+    np.testing.assert_allclose(found.table()[[2, 4], :3], [low, high])
+
+
+def test_the_summary_names_every_feature_and_whether_beta_was_given(rng):
+    fixed = posterior(rng.normal(size=(2, 400, 2))).summary()
+    inferred = posterior(rng.normal(size=(2, 400, 2)), rng.uniform(1, 2, (2, 400))).summary()
+    for text in (fixed, inferred):
+        assert text.splitlines()[1].startswith('a')
+        assert 'r_hat' in text
+    assert 'fixed' in fixed
+    assert 'fixed' not in inferred
+
+
+def test_draws_become_inference_data_with_named_features(rng):
+    chains = rng.normal(size=(2, 50, 3))
+    data = posterior(chains, rng.uniform(1, 2, (2, 50))).to_arviz()
+    np.testing.assert_array_equal(data.posterior['theta'].values, chains)
+    assert list(data.posterior['feature'].values) == ['a', 'b', 'c']
+    assert data.posterior['beta'].shape == (2, 50)
+
+
+def test_few_effective_draws_stuck_auxiliaries_and_poor_cover_are_said(rng):
+    few = posterior(autoregressive(2, 200, 0.99, rng)[:, :, None] * np.ones(2))
+    assert 'effective draws' in ' '.join(few.warnings)
+    stuck = posterior(rng.normal(size=(4, 500, 2)), sampling={'stuck_auxiliaries': 0.5})
+    assert 'never moved' in ' '.join(stuck.warnings)
+    poor = posterior(
+        rng.normal(size=(4, 500, 2)), sampling={'ensemble_jumps': 0.9, 'effective_members': 1.1}
+    )
+    assert 'hardly covers' in ' '.join(poor.warnings)
+    good = posterior(
+        rng.normal(size=(4, 500, 2)), sampling={'ensemble_jumps': 0.9, 'effective_members': 30.0}
+    )
+    assert good.is_trustworthy
+
+
+def test_relevance_falls_with_beta(rng):
+    chains = np.tile([0.6, 0.8], (4, 500, 1)) + 1e-3 * rng.normal(size=(4, 500, 2))
+    spread = np.diag([0.1, 0.1, 0.0])
+    explained = posterior(chains, rng.uniform(20, 30, (4, 500)), reward_spread=spread)
+    random = posterior(chains, rng.uniform(0.1, 0.2, (4, 500)), reward_spread=spread)
+    assert explained.relevance == 1.0
+    assert random.relevance == 0.0
+    assert 'hardly explain' in ' '.join(random.warnings)
+    assert np.isnan(posterior(chains, reward_spread=spread).relevance)
+
+
+def test_draws_cannot_be_changed(rng):
+    with pytest.raises(ValueError, match='read-only'):
+        posterior(rng.normal(size=(2, 20, 2))).chains[0, 0, 0] = 1.0
