@@ -135,6 +135,11 @@ class Kinematics:
         object.__setattr__(self, '_upper_rad', upper)
         object.__setattr__(self, '_home_rad', np.array(self.description.home_rad))
 
+    @property
+    def chain(self) -> Array:
+        """The fixed transforms (8, 3, 4) that `kinematics_kernels` take."""
+        return self._chain
+
     def tool_poses(self, joints_rad: ArrayLike) -> tuple[Array, Array]:
         """Compute tool poses.
 

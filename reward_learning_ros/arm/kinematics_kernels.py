@@ -153,7 +153,7 @@ def pose_error(
 
 
 @_compiled
-def _factorise(jacobian: Array, free: Any, damping: float, factor: Array) -> None:
+def factorise(jacobian: Array, free: Any, damping: float, factor: Array) -> None:
     """Cholesky factor (6, 6) of J J^T + damping, over the free joints only."""
     for row in range(6):
         for column in range(row + 1):
@@ -171,7 +171,7 @@ def _factorise(jacobian: Array, free: Any, damping: float, factor: Array) -> Non
 
 
 @_compiled
-def _solve(factor: Array, vector: Array) -> None:
+def solve_factorised(factor: Array, vector: Array) -> None:
     """Solve in place with a Cholesky factor; vector: (6,)."""
     for row in range(6):
         total = vector[row]
@@ -190,7 +190,7 @@ def smallest_singular_value(jacobian: Array) -> float:
     """Smallest singular value of a (6, 7) Jacobian, by inverse iteration on J J^T."""
     free = np.ones(JOINTS, dtype=np.bool_)
     factor = np.empty((6, 6))
-    _factorise(jacobian, free, 0.0, factor)
+    factorise(jacobian, free, 0.0, factor)
     vector = np.empty(6)
     for row in range(6):
         # Any start works that is not orthogonal to the wanted vector; this one has no symmetry.
@@ -200,7 +200,7 @@ def smallest_singular_value(jacobian: Array) -> float:
         norm = math.sqrt(np.sum(vector * vector))
         for row in range(6):
             vector[row] /= norm
-        _solve(factor, vector)
+        solve_factorised(factor, vector)
     return 1.0 / math.sqrt(math.sqrt(np.sum(vector * vector)))
 
 
@@ -246,13 +246,13 @@ def _follow_pose(
         # Joints at a limit that the step would push through it are held, and the rest solved anew.
         free[:] = True
         for _ in range(JOINTS):
-            _factorise(jacobian, free, damping, factor)
+            factorise(jacobian, free, damping, factor)
             for row in range(6):
                 solution[row] = error[row]
                 for joint in range(JOINTS):
                     if free[joint]:
                         solution[row] -= jacobian[row, joint] * posture[joint]
-            _solve(factor, solution)
+            solve_factorised(factor, solution)
             held = False
             for joint in range(JOINTS):
                 step[joint] = 0.0

@@ -1,0 +1,131 @@
+"""The configuration of the simulated arm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reward_learning_ros.arm.description import JOINT_COUNT
+from reward_learning_ros.arm.impedance import COMPLIANT_DAMPING_NM_S, COMPLIANT_STIFFNESS_NM
+from reward_learning_ros.arm.worlds import SCENES
+from reward_learning_ros.parameters import ParameterError, Parameters, parameter
+
+NO_SCENE = 'none'
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationParameters(Parameters):
+    """The arm, its controller, its errors and what surrounds it."""
+
+    prefix: str = parameter('fr3', description='Prefix of joints and frames', read_only=True)
+    scene: str = parameter(
+        NO_SCENE,
+        description='What stands around the arm',
+        choices=(NO_SCENE, *SCENES),
+        read_only=True,
+    )
+    stiffness_nm: tuple[float, ...] = parameter(
+        COMPLIANT_STIFFNESS_NM,
+        description='Stiffness of each joint under the trajectory controller',
+        minimum=0.1,
+        maximum=5000.0,
+        unit='N·m/rad',
+    )
+    damping_nm_s: tuple[float, ...] = parameter(
+        COMPLIANT_DAMPING_NM_S,
+        description='Damping of each joint under the trajectory controller',
+        minimum=0.01,
+        maximum=500.0,
+        unit='N·m·s/rad',
+    )
+    path_tolerance_rad: float = parameter(
+        0.0,
+        description='A joint farther than this from its set-point makes the controller hold; '
+        '0 never, for a person pushes the arm away',
+        minimum=0.0,
+        maximum=3.0,
+        unit='rad',
+    )
+    interpolate_from_desired_state: bool = parameter(
+        True,
+        description='New trajectories blend out of what was asked for, not of what was measured',
+    )
+    reflex_torque_nm: tuple[float, ...] = parameter(
+        (35.0, 35.0, 35.0, 35.0, 12.0, 12.0, 12.0),
+        description='External torque of each joint that makes the arm stop in a reflex',
+        minimum=0.1,
+        maximum=200.0,
+        unit='N·m',
+    )
+    reflex_force_n: float = parameter(
+        70.0,
+        description='External force at the tool that makes the arm stop in a reflex',
+        minimum=0.1,
+        maximum=500.0,
+        unit='N',
+    )
+    torque_bias_nm: float = parameter(
+        1.5,
+        description='Largest pose-dependent bias of external torques',
+        minimum=0.0,
+        maximum=10.0,
+        unit='N·m',
+    )
+    torque_noise_nm: float = parameter(
+        0.05,
+        description='Standard deviation of the noise of external torques',
+        minimum=0.0,
+        maximum=5.0,
+        unit='N·m',
+    )
+    position_noise_rad: float = parameter(
+        1e-5,
+        description='Standard deviation of the noise of measured joint positions',
+        minimum=0.0,
+        maximum=0.01,
+        unit='rad',
+    )
+    velocity_noise_rad_s: float = parameter(
+        1e-3,
+        description='Standard deviation of the noise of measured joint velocities',
+        minimum=0.0,
+        maximum=0.1,
+        unit='rad/s',
+    )
+    torque_filter_sec: float = parameter(
+        0.01,
+        description='Time constant of the estimate of external torques',
+        minimum=0.0,
+        maximum=1.0,
+        unit='s',
+    )
+    external_sign: int = parameter(
+        -1,
+        description='-1: external torques and wrenches are what the arm does to the world, as '
+        'libfranka tells them; 1: the reverse',
+        choices=(-1, 1),
+    )
+    singularity_margin: float = parameter(
+        0.03,
+        description='Smallest singular value of the Jacobian below which the wrench is zero',
+        minimum=0.0,
+        maximum=1.0,
+    )
+    push_timeout_sec: float = parameter(
+        0.1,
+        description='A push that is not renewed for this long is over',
+        minimum=0.001,
+        maximum=60.0,
+        unit='s',
+    )
+    seed: int = parameter(0, description='Seed of noise and bias', minimum=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ('stiffness_nm', 'damping_nm_s', 'reflex_torque_nm'):
+            if len(getattr(self, name)) != JOINT_COUNT:
+                raise ParameterError(
+                    type(self).__name__,
+                    name,
+                    getattr(self, name),
+                    f'must be one for each of {JOINT_COUNT} joints',
+                )
