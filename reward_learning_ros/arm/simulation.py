@@ -103,6 +103,12 @@ class SimulatedArm:
         return self._joint_speeds.copy()
 
     @property
+    def commanded_torque_nm(self) -> Array:
+        """What the controller asks of the motors besides the arm's weight, (7,); a live view."""
+        torque: Array = self._torque
+        return torque
+
+    @property
     def external_torque_nm(self) -> Array:
         """What the world does to the joints, filtered but without bias, noise or sign, (7,)."""
         return self._felt[kernels.EXTERNAL].copy()

@@ -1,0 +1,28 @@
+"""Topics and services around the arm that franka_ros2 does not have."""
+
+from __future__ import annotations
+
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+# How a person pushes the simulated arm: a wrench on the tool.
+PERSON_WRENCH_TOPIC = 'person/wrench'
+# What the arm tells about its mode where franka_msgs, and with it robot_state, is missing.
+ARM_STATUS_TOPIC = 'arm/status'
+ARM_STATUS_NAME = 'arm'
+ROBOT_MODE_KEY = 'robot_mode'
+
+ERROR_RECOVERY_SERVICE = 'simulated_arm/error_recovery'
+USER_STOP_SERVICE = 'simulated_arm/user_stop'
+
+# As franka_robot_state_broadcaster publishes robot_state and joint_states.
+RELIABLE_STATE_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=10, reliability=ReliabilityPolicy.RELIABLE
+)
+# As ROS 2 publishes simulated time.
+CLOCK_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT
+)
+
+# CRISP's controllers listen here.
+CRISP_TARGET_JOINT_TOPIC = 'target_joint'
+CRISP_TARGET_POSE_TOPIC = 'target_pose'

@@ -1,0 +1,229 @@
+"""The simulated FR3 as a ROS 2 node that looks like franka_ros2 from the outside."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import WrenchStamped
+from rclpy.context import Context
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
+
+from reward_learning_ros.arm.robot_mode import RobotMode
+from reward_learning_ros.arm.simulation import CYCLE_NS, SimulatedArm
+from reward_learning_ros.arm.simulation_parameters import SimulationParameters
+from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.interface import Diagnostic, Level
+from reward_learning_ros.nodes import arm_names, names
+from reward_learning_ros.nodes.conversions import (
+    diagnostic_to_message,
+    joint_trajectory_from_message,
+    wrench_reading_from_message,
+)
+from reward_learning_ros.nodes.conversions.basics import time_message
+from reward_learning_ros.nodes.franka_publishers import FrankaPublishers
+from reward_learning_ros.nodes.parameters import declare
+from reward_learning_ros.nodes.running import events_executor, run
+from reward_learning_ros.nodes.simulated_arm_parameters import WALL, SimulatedArmParameters
+from reward_learning_ros.parameters import from_mapping, specifications, to_mapping
+
+# How many cycles pass between two looks for commands, when nothing has to be waited for.
+_CYCLES_PER_SPIN = 4
+# Behind by more than this, the missed cycles are left out instead of made up for.
+_LONGEST_DELAY_SEC = 0.1
+
+
+class SimulatedArmNode(Node):
+    """The simulated arm in ROS; `advance` is one cycle of it."""
+
+    def __init__(self, *, context: Context | None = None) -> None:
+        super().__init__('simulated_arm', context=context)
+        self.config = declare(self, SimulatedArmParameters)
+        start_ns = self.get_clock().now().nanoseconds if self.config.clock == WALL else CYCLE_NS
+        self.arm = SimulatedArm(_simulation_part(self.config), start_ns=start_ns)
+        description = self.arm.kinematics.description
+        self._base_frame = description.base_frame
+        self._state_topics = FrankaPublishers(self, self.arm)
+        self._status_publisher = self.create_publisher(
+            DiagnosticStatus, arm_names.ARM_STATUS_TOPIC, names.LATCHED_QOS
+        )
+        self._clock_publisher = None
+        if self.config.clock != WALL:
+            self._clock_publisher = self.create_publisher(Clock, '/clock', arm_names.CLOCK_QOS)
+        self.create_subscription(
+            JointTrajectoryMessage,
+            names.command_topic(self.config.controller),
+            self._on_trajectory,
+            names.COMMAND_QOS,
+        )
+        self.create_subscription(
+            WrenchStamped, arm_names.PERSON_WRENCH_TOPIC, self._on_push, names.ROBOT_STATE_QOS
+        )
+        self.create_service(Trigger, arm_names.ERROR_RECOVERY_SERVICE, self._on_recovery)
+        self.create_service(SetBool, arm_names.USER_STOP_SERVICE, self._on_user_stop)
+        self._cycle = 0
+        self._state_cycles = 1000 // self.config.convenience_publish_rate
+        self._clock_cycles = 1000 // self.config.clock_publish_rate
+        self._next_joint_state = 0.0
+        self._published_mode: RobotMode | None = None
+        self._publish_mode()
+        self.get_logger().info(
+            f'simulated {description.name} is up: scene {self.config.scene}, '
+            f'{self.config.clock} time, commands on '
+            f'{names.command_topic(self.config.controller)}'
+        )
+
+    def advance(self) -> None:
+        """Simulate one cycle and publish what is due after it."""
+        arm = self.arm
+        arm.step()
+        self._cycle += 1
+        is_state_due = self._cycle % self._state_cycles == 0
+        is_joint_state_due = self._cycle >= self._next_joint_state
+        if is_state_due or is_joint_state_due:
+            arm.observe()
+        if is_state_due:
+            self._state_topics.publish_state(arm.time_ns)
+        if is_joint_state_due:
+            self._state_topics.publish_joint_states(arm.time_ns)
+            self._next_joint_state += 1000.0 / self.config.joint_state_rate
+        if self._clock_publisher is not None and self._cycle % self._clock_cycles == 0:
+            self._clock_publisher.publish(Clock(clock=time_message(arm.time_ns)))
+        if arm.mode is not self._published_mode:
+            self._publish_mode()
+
+    def skip(self, cycles: int) -> None:
+        """Let time pass without simulating it: the process was asleep."""
+        self.arm.time_ns += cycles * CYCLE_NS
+        self.get_logger().warning(f'fell behind: left out {cycles} cycles')
+
+    def _publish_mode(self) -> None:
+        mode, reason = self.arm.mode, self.arm.mode_reason
+        self._published_mode = mode
+        if reason:
+            self.get_logger().warning(f'{mode.words}: {reason}')
+        diagnostic = Diagnostic(
+            name=arm_names.ARM_STATUS_NAME,
+            level=Level.OK if mode.follows_commands else Level.ERROR,
+            message=reason or mode.words,
+            hardware_id=self.arm.kinematics.description.name,
+            values={arm_names.ROBOT_MODE_KEY: str(int(mode))},
+        )
+        self._status_publisher.publish(diagnostic_to_message(diagnostic))
+
+    def _on_trajectory(self, message: JointTrajectoryMessage) -> None:
+        try:
+            self.arm.command(joint_trajectory_from_message(message))
+        except RewardLearningError as error:
+            self.get_logger().warning(f'ignored a trajectory: {error}')
+
+    def _on_push(self, message: WrenchStamped) -> None:
+        try:
+            reading = wrench_reading_from_message(message, frame_id=self._base_frame)
+            self.arm.push(np.concatenate([reading.force, reading.torque]))
+        except RewardLearningError as error:
+            self.get_logger().warning(f'ignored a push: {error}')
+
+    def _on_recovery(self, request: Any, response: Any) -> Any:
+        try:
+            self.arm.recover()
+        except RewardLearningError as error:
+            response.success, response.message = False, str(error)
+        else:
+            response.success, response.message = True, self.arm.mode.words
+        return response
+
+    def _on_user_stop(self, request: Any, response: Any) -> Any:
+        self.arm.set_user_stop(request.data)
+        response.success, response.message = True, self.arm.mode.words
+        return response
+
+
+class CycleLoop:
+    """Runs the cycles of a node at their time and its callbacks in between.
+
+    Attributes:
+        late_cycles: how many cycles began more than `late_sec` after their time.
+        cycles: how many ran.
+    """
+
+    def __init__(self, node: SimulatedArmNode, executor: Any, *, late_sec: float = 0.001) -> None:
+        self._node = node
+        self._executor = executor
+        self._late_sec = late_sec
+        speed = node.config.speed
+        self._period_sec = CYCLE_NS / 1e9 / speed if speed > 0.0 else 0.0
+        self._due = time.perf_counter()
+        self.cycles = 0
+        self.late_cycles = 0
+
+    def run_cycles(self) -> None:
+        """Run a few cycles, each at its time, and the callbacks that wait."""
+        for _ in range(_CYCLES_PER_SPIN):
+            self._await_cycle()
+            self._node.advance()
+            self.cycles += 1
+        self._executor.spin_once(timeout_sec=0.0)
+
+    def _await_cycle(self) -> None:
+        if not self._period_sec:
+            return
+        self._due += self._period_sec
+        now = time.perf_counter()
+        delay = now - self._due
+        if delay < 0.0:
+            time.sleep(-delay)
+            delay = time.perf_counter() - self._due
+        if delay > self._late_sec:
+            self.late_cycles += 1
+        if delay > _LONGEST_DELAY_SEC:
+            missed = int(delay / self._period_sec)
+            self._due += missed * self._period_sec
+            if self._node.config.clock == WALL:
+                self._node.skip(missed)
+
+
+class _SimulatingExecutor:
+    """An executor for `run` whose spinning is the cycles of the arm."""
+
+    def __init__(self, context: Context) -> None:
+        self._executor = events_executor(context)
+        self._loop: CycleLoop | None = None
+
+    def add_node(self, node: SimulatedArmNode) -> None:
+        self._executor.add_node(node)
+        self._loop = CycleLoop(node, self._executor)
+
+    def spin_once(self, timeout_sec: float | None = None) -> None:
+        if self._loop is not None:
+            self._loop.run_cycles()
+
+    def shutdown(self) -> None:
+        with contextlib.suppress(Exception):
+            self._executor.shutdown()
+
+
+def _simulation_part(config: SimulatedArmParameters) -> SimulationParameters:
+    known = specifications(SimulationParameters)
+    values = {name: value for name, value in to_mapping(config).items() if name in known}
+    return from_mapping(SimulationParameters, values)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the simulated arm."""
+    return run(
+        lambda context: SimulatedArmNode(context=context),
+        arguments,
+        make_executor=_SimulatingExecutor,
+    )
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

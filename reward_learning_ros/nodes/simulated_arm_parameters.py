@@ -1,0 +1,66 @@
+"""The configuration of the simulated arm's node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reward_learning_ros.arm.simulation_parameters import SimulationParameters
+from reward_learning_ros.parameters import ParameterError, parameter
+
+WALL = 'wall'
+SIMULATED = 'simulated'
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatedArmParameters(SimulationParameters):
+    """The simulated arm and how it appears in ROS."""
+
+    controller: str = parameter(
+        'fr3_arm_controller',
+        description='Name of the joint trajectory controller that it plays',
+        read_only=True,
+    )
+    convenience_publish_rate: int = parameter(
+        1000,
+        description='Rate of the state topics; must divide 1000',
+        minimum=1,
+        maximum=1000,
+        unit='Hz',
+        read_only=True,
+    )
+    joint_state_rate: int = parameter(
+        30, description='Rate of joint_states', minimum=1, maximum=1000, unit='Hz', read_only=True
+    )
+    clock: str = parameter(
+        WALL,
+        description='Whose time it is: that of the wall, or simulated time, published on /clock',
+        choices=(WALL, SIMULATED),
+        read_only=True,
+    )
+    speed: float = parameter(
+        1.0,
+        description='Simulated seconds per second with simulated time; 0 is as fast as possible',
+        minimum=0.0,
+        maximum=1000.0,
+        read_only=True,
+    )
+    clock_publish_rate: int = parameter(
+        200,
+        description='Rate of /clock in simulated time; must divide 1000',
+        minimum=1,
+        maximum=1000,
+        unit='Hz',
+        read_only=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ('convenience_publish_rate', 'clock_publish_rate'):
+            if 1000 % getattr(self, name):
+                raise ParameterError(
+                    type(self).__name__, name, getattr(self, name), 'must divide 1000'
+                )
+        if self.clock == WALL and self.speed != 1.0:
+            raise ParameterError(
+                type(self).__name__, 'speed', self.speed, f'must be 1 with clock {WALL}'
+            )
