@@ -16,9 +16,10 @@ from reward_learning_ros.core.convergence import effective_sample_size, split_r_
 from reward_learning_ros.core.cores import available_cores
 from reward_learning_ros.core.domain import BOX, ThetaDomain
 from reward_learning_ros.core.errors import CancelledError
-from reward_learning_ros.core.human_model import HumanModel, gather_evidence
+from reward_learning_ros.core.human_model import Evidence, HumanModel, gather_evidence
 from reward_learning_ros.core.posterior import Posterior
 from reward_learning_ros.core.samplers.base import Chain, Problem, Sampler, Settings
+from reward_learning_ros.core.samplers.library import find_library_method, gather_library_evidence
 from reward_learning_ros.core.samplers.normalizer import uniform_statistics
 from reward_learning_ros.core.samplers.registry import find_method
 from reward_learning_ros.core.task import Task
@@ -93,7 +94,8 @@ class Inference:
             threads: How many threads; all cores by default.
             sampler: A sampler that is not one of the methods by name.
         """
-        self._make_sampler = find_method(method) if sampler is None else sampler
+        find = find_method if task.library is None else find_library_method
+        self._make_sampler = find(method) if sampler is None else sampler
         self._model = HumanModel(dependence=dependence, beta=beta, gamma=gamma, effort=effort)
         self.task = task
         self.method = method
@@ -106,7 +108,7 @@ class Inference:
         cores = available_cores() if threads is None else whole_number(threads, 'threads', 1)
         self._threads = min(cores, self.settings.chains)
         self._sequences = self._checked(corrections)
-        self._evidence = gather_evidence(task, self._sequences, self._model)
+        self._evidence = self._gather()
         self._generation = 0
         self._chains: list[Chain] = []
         self._draws: list[np.ndarray] = []
@@ -135,7 +137,7 @@ class Inference:
             corrections: All of them, as in the constructor.
         """
         self._sequences = self._checked(corrections)
-        self._evidence = gather_evidence(self.task, self._sequences, self._model)
+        self._evidence = self._gather()
         self._generation += 1
         self._draws = []
         self._sampler = None
@@ -214,6 +216,10 @@ class Inference:
             return (corrections,)
         return tuple(corrections) if isinstance(corrections, (list, tuple)) else corrections
 
+    def _gather(self) -> Evidence:
+        gather = gather_evidence if self.task.library is None else gather_library_evidence
+        return gather(self.task, self._sequences, self._model)
+
     def _prepare(
         self, executor: ThreadPoolExecutor, stopped: Callable[[], bool]
     ) -> Iterator[Progress]:
@@ -231,8 +237,11 @@ class Inference:
             should_stop=stopped,
         )
         self._sampler = self._make_sampler(problem)
-        first = problem.evidence.spaces[0]
-        statistics = uniform_statistics(problem, first, SPREAD_SAMPLES, problem.stream(2))
+        if self.task.library is None:
+            first = problem.evidence.spaces[0]
+            statistics = uniform_statistics(problem, first, SPREAD_SAMPLES, problem.stream(2))
+        else:
+            statistics = self.task.library.statistics
         self._reward_spread = np.cov(statistics, rowvar=False)
         before = self._chains
         self._chains = [self._sampler.start(index) for index in range(self.settings.chains)]

@@ -23,6 +23,7 @@ from reward_learning_ros.core.samplers.ensemble import (
     move_members,
 )
 from reward_learning_ros.core.samplers.kernels import Space, make_scratch
+from reward_learning_ros.core.samplers.library import draw_demonstrations, require_independent
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.core.trajectory import CorrectionSequence
 
@@ -64,6 +65,10 @@ def simulate_corrections(
     whole_number(count, 'count', 1)
     start = finite_array(task.plan if plan is None else plan, 'plan', task.plan.shape)
     model = HumanModel(dependence=dependence, beta=beta, gamma=gamma, effort=effort)
+    if task.library is not None:
+        require_independent(task, dependence)
+        rng = np.random.default_rng(seed)
+        return draw_demonstrations(task, weights, beta=beta, count=count, rng=rng)
     fixed = task.space.fixed_waypoints
     if dependence == DEPENDENT:
         free = len(start) - fixed

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reward_learning_ros.core.checks import finite_array, positive_number
 from reward_learning_ros.core.domain import ThetaDomain
 from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.core.scenery import Prediction, Thing
+from reward_learning_ros.core.source import FeatureSource
+
+if TYPE_CHECKING:
+    from reward_learning_ros.core.library import TrajectoryLibrary
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,7 +83,8 @@ class Task:
     Attributes:
         name: By which it is found.
         feature_names: What each of the d features is.
-        features: Ordinary Python over one trajectory, `(n, m) array → d numbers`.
+        features: Ordinary Python over one trajectory, `(n, m) array → d numbers`; or where they
+            come from, such as a library of simulated trajectories.
         plan: (n, m) the initial plan.
         space: The trajectories that corrections can make of it.
         theta: Where θ may be: a domain, or the name of its kind.
@@ -86,11 +92,13 @@ class Task:
         presets: θ by name, to be taught in a study.
         axis_names: What each coordinate of a waypoint is.
         description: One sentence.
+        scene: What stands around the arm, to be drawn.
+        predict: What one trajectory (n, m) does to the scene; None where nothing moves.
     """
 
     name: str
     feature_names: tuple[str, ...]
-    features: Callable[..., Any]
+    features: Callable[..., Any] | FeatureSource
     plan: np.ndarray
     space: TrajectorySpace
     theta: ThetaDomain | str = 'unit_nonnegative'
@@ -98,11 +106,13 @@ class Task:
     presets: Mapping[str, np.ndarray] = field(default_factory=dict)
     axis_names: tuple[str, ...] = ('x', 'y', 'z')
     description: str = ''
+    scene: tuple[Thing, ...] = ()
+    predict: Callable[[np.ndarray], Prediction] | None = None
 
     def __post_init__(self) -> None:
         if not self.feature_names:
             raise InvalidInputError(f'task {self.name!r} names no feature')
-        if not callable(self.features):
+        if not callable(self.features) and not isinstance(self.features, FeatureSource):
             raise InvalidInputError(f'features of task {self.name!r} is not a function')
         plan = finite_array(self.plan, 'plan', (None, self.space.dimensions))
         if not 0 <= self.space.fixed_waypoints < len(plan):
@@ -126,7 +136,16 @@ class Task:
         """The features as the kernels call them: `(trajectory, out)`."""
         from reward_learning_ros.core.compiled import compile_features
 
+        if isinstance(self.features, FeatureSource):
+            return self.features.compiled()
         return compile_features(self.features, self.size)
+
+    @cached_property
+    def library(self) -> TrajectoryLibrary | None:
+        """The trajectories that there are, if the trajectory space is a library of them."""
+        from reward_learning_ros.core.library import TrajectoryLibrary
+
+        return self.features if isinstance(self.features, TrajectoryLibrary) else None
 
     def evaluate(self, trajectories: Any) -> np.ndarray:
         """Return the features (…, d) of one trajectory (n, m) or of many (…, n, m)."""
@@ -136,6 +155,8 @@ class Task:
                 f'trajectories of task {self.name!r} have shape {self.plan.shape}, '
                 f'not {array.shape[-2:]}'
             )
+        if isinstance(self.features, FeatureSource):
+            return self.features.evaluate(array)
         values = np.empty((*array.shape[:-2], self.size))
         for index in np.ndindex(array.shape[:-2]):
             self.compiled_features(array[index], values[index])

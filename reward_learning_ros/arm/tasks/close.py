@@ -1,0 +1,74 @@
+"""Close, of the simulations: push a door closed, and keep the tool near the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from reward_learning_ros.arm.tasks.simulated import (
+    LIBRARY_SIZE,
+    Array,
+    SimulatedTrajectories,
+    predict_in,
+    things_of,
+)
+from reward_learning_ros.arm.tasks.tool_space import draw_in, tool_space
+from reward_learning_ros.arm.world import Outcome, World
+from reward_learning_ros.arm.worlds import load_scene
+from reward_learning_ros.core.task import Task
+
+DURATION_SEC = 3.0
+WAYPOINTS = 3
+PLAN = np.linspace((0.4, 0.0, 0.5), (0.5, 0.2, 0.4), WAYPOINTS)
+# Radians of the door and metres of height vary by about as much with these.
+DOOR_SCALE = 0.5
+HEIGHT_SCALE = 2.0
+# To be counted up when the drawing or the features change.
+VERSION = 1
+
+
+def measure(trajectories: Array, outcome: Outcome) -> Array:
+    """Return how far the door was closed (radians) and the tool's mean height (metres), scaled."""
+    closed = (outcome.initial('door_angle') - outcome.final('door_angle'))[:, 0]
+    height = outcome.path('tool_position')[..., 2].mean(axis=1)
+    return np.column_stack([DOOR_SCALE * closed, -HEIGHT_SCALE * height])
+
+
+def make_task(
+    *, library_size: int = LIBRARY_SIZE, cache_directory: Path | str | None = None
+) -> Task:
+    """Return Close: three waypoints, anywhere in front of the arm, and a door ajar.
+
+    Args:
+        library_size: How many trajectories are simulated.
+        cache_directory: Where they are kept; the user's cache by default.
+    """
+    world = World(scene=load_scene('close'))
+    simulated = SimulatedTrajectories(
+        name='close',
+        world=world,
+        duration_sec=DURATION_SEC,
+        draw=draw_in(PLAN),
+        measure=measure,
+        recipe={'version': VERSION},
+        plan=PLAN,
+        size=library_size,
+        directory=None if cache_directory is None else Path(cache_directory),
+    )
+    return Task(
+        name='close',
+        description='Push a door closed; keep the tool near the table.',
+        feature_names=('closed', 'low'),
+        features=simulated.library(),
+        plan=PLAN,
+        space=tool_space(),
+        duration_sec=DURATION_SEC,
+        presets={
+            'closed': np.array([1.0, 0.0]),
+            'balanced': np.array([0.8, 0.6]),
+            'low': np.array([0.0, 1.0]),
+        },
+        scene=things_of(world),
+        predict=predict_in(world, DURATION_SEC),
+    )

@@ -1,0 +1,73 @@
+"""Push, of the simulations: how far to push a box, and how far to travel for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from reward_learning_ros.arm.tasks.simulated import (
+    LIBRARY_SIZE,
+    Array,
+    SimulatedTrajectories,
+    predict_in,
+    things_of,
+)
+from reward_learning_ros.arm.tasks.tool_space import draw_in, path_lengths, tool_space
+from reward_learning_ros.arm.world import Outcome, World
+from reward_learning_ros.arm.worlds import load_scene
+from reward_learning_ros.core.task import Task
+
+DURATION_SEC = 3.0
+WAYPOINTS = 4
+PLAN = np.linspace((0.4, 0.0, 0.5), (0.5, 0.05, 0.35), WAYPOINTS)
+# Metres of travel weigh less than metres of the box: both features vary by about as much.
+LENGTH_SCALE = 0.5
+# To be counted up when the drawing or the features change.
+VERSION = 1
+
+
+def measure(trajectories: Array, outcome: Outcome) -> Array:
+    """Return how far the box moved along the table, and the length of the tool's path, metres."""
+    moved = outcome.final('box_position') - outcome.initial('box_position')
+    length = path_lengths(outcome.path('tool_position'))
+    return np.column_stack([np.linalg.norm(moved[:, :2], axis=1), -LENGTH_SCALE * length])
+
+
+def make_task(
+    *, library_size: int = LIBRARY_SIZE, cache_directory: Path | str | None = None
+) -> Task:
+    """Return Push: four waypoints, anywhere in front of the arm, and a box to its left.
+
+    Args:
+        library_size: How many trajectories are simulated.
+        cache_directory: Where they are kept; the user's cache by default.
+    """
+    world = World(scene=load_scene('push'))
+    simulated = SimulatedTrajectories(
+        name='push',
+        world=world,
+        duration_sec=DURATION_SEC,
+        draw=draw_in(PLAN),
+        measure=measure,
+        recipe={'version': VERSION},
+        plan=PLAN,
+        size=library_size,
+        directory=None if cache_directory is None else Path(cache_directory),
+    )
+    return Task(
+        name='push',
+        description='Push a box to the side; keep the way short.',
+        feature_names=('box', 'length'),
+        features=simulated.library(),
+        plan=PLAN,
+        space=tool_space(),
+        duration_sec=DURATION_SEC,
+        presets={
+            'box': np.array([1.0, 0.0]),
+            'balanced': np.array([0.8, 0.6]),
+            'length': np.array([0.0, 1.0]),
+        },
+        scene=things_of(world),
+        predict=predict_in(world, DURATION_SEC),
+    )
