@@ -64,5 +64,12 @@ setup(
             'reward_learning = reward_learning_ros.cli.main:main',
             'smoke_node = reward_learning_ros.nodes.smoke:main',
         ],
+        'reward_learning_ros.tasks': [
+            'close = reward_learning_ros.arm.tasks.close:make_task',
+            'pour = reward_learning_ros.arm.tasks.pour:make_task',
+            'published_push = reward_learning_ros.arm.tasks.published_push:make_task',
+            'push = reward_learning_ros.arm.tasks.push:make_task',
+            'push_study = reward_learning_ros.arm.tasks.push_study:make_task',
+        ],
     },
 )

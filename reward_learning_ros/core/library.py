@@ -107,11 +107,12 @@ def write_arrays(path: Path, recipe: Mapping[str, Any], arrays: Arrays) -> None:
         'checksum': _checksum(arrays),
     }
     encoded = np.frombuffer(json.dumps(manifest).encode(), dtype=np.uint8)
+    content: dict[str, Any] = {'manifest': encoded, **arrays}
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.stem}-')
     try:
         with os.fdopen(handle, 'wb') as file:
-            np.savez(file, manifest=encoded, **arrays)
+            np.savez(file, **content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -202,7 +203,7 @@ class TrajectoryLibrary(FeatureSource):
                     f'trajectory {others[0]} is no member of the library, and nothing simulates it'
                 )
             values[others] = self._simulate(flat[others])
-        return values.reshape(*trajectories.shape[:-2], -1)
+        return np.asarray(values.reshape(*trajectories.shape[:-2], -1))
 
     def nearest(self, trajectories: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the nearest member (B,) of each trajectory (B, n, m), and how far it is (B,)."""
@@ -249,7 +250,7 @@ def _checksum(arrays: Arrays) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f'{name}\0{array.dtype.str}\0{array.shape}\0'.encode())
-        digest.update(array)
+        digest.update(memoryview(array).cast('B') if array.size else b'')
     return digest.hexdigest()
 
 

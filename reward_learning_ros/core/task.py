@@ -62,9 +62,9 @@ class TrajectorySpace:
             bounds.append(array)
         for axis in np.flatnonzero(~(bounds[0] < bounds[1])):
             raise InvalidInputError(f'the workspace is empty along axis {axis}')
-        for axis in self.given_axes:
-            if not 0 <= axis < len(low):
-                raise InvalidInputError(f'given axis {axis} is none of the {len(low)} axes')
+        for given in self.given_axes:
+            if not 0 <= given < len(low):
+                raise InvalidInputError(f'given axis {given} is none of the {len(low)} axes')
         object.__setattr__(self, 'delta_low', low)
         object.__setattr__(self, 'delta_high', high)
         object.__setattr__(self, 'workspace_low', bounds[0])

@@ -12,6 +12,7 @@ from reward_learning_ros.arm.tasks.simulated import predict_in, things_of
 from reward_learning_ros.core.bound import table_kernel
 from reward_learning_ros.core.grid import interpolate
 from reward_learning_ros.core.task import Task
+from reward_learning_ros.core.tasks.presets import unit
 
 BOX_SCALE = 2.5
 
@@ -45,9 +46,9 @@ def make_task(
         theta='box',
         duration_sec=20.0,
         presets={
-            'both': np.array([0.5, 0.5]) / np.sqrt(0.5),
-            'goal': np.array([0.994, 0.11]) / np.hypot(0.994, 0.11),
-            'box': np.array([0.243, 0.97]) / np.hypot(0.243, 0.97),
+            'both': unit(1.0, 1.0),
+            'goal': unit(0.9, 0.1),
+            'box': unit(0.25, 1.0),
         },
         scene=(*things_of(world), cabinet.goal_mark()),
         predict=predict_in(world, cabinet.SIMULATED_SEC),

@@ -1,35 +1,49 @@
-"""The tasks that come with the package, one file each, and how others are found."""
+"""The tasks by name: those of this package, task files, and those of other packages.
+
+A task of this package is a module here whose `make_task()` returns it. A task file is a YAML file
+in the package's `config/tasks`, in `$XDG_CONFIG_HOME/reward_learning_ros/tasks`, or in a directory
+of `$REWARD_LEARNING_TASKS`. Other packages name theirs in the entry-point group
+`reward_learning_ros.tasks`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
-from importlib.metadata import entry_points
+from typing import Any
 
 from reward_learning_ros.core.errors import UnknownNameError
 from reward_learning_ros.core.task import Task
+from reward_learning_ros.core.tasks.registry import ENTRY_POINT_GROUP, find_tasks
 
-# A module below this one for each task; its `make_task()` returns it.
-_BUILT_IN = ('cup', 'press', 'reach')
-ENTRY_POINT_GROUP = 'reward_learning_ros.tasks'
+__all__ = ['ENTRY_POINT_GROUP', 'broken_tasks', 'load_task', 'task_names']
 
 
 def task_names() -> tuple[str, ...]:
-    """Return the names of all tasks that can be loaded."""
-    return tuple(sorted({*_BUILT_IN, *_factories_of_others()}))
+    """Return the names of all tasks, those apart that are known to be broken."""
+    return tuple(sorted(name for name, found in find_tasks().items() if found.error is None))
 
 
-def load_task(name: str) -> Task:
-    """Return the task of that name."""
-    if name in _BUILT_IN:
-        module = import_module(f'reward_learning_ros.core.tasks.{name}')
-        task: Task = module.make_task()
-        return task
-    others = _factories_of_others()
-    if name not in others:
-        raise UnknownNameError('task', name, task_names())
-    return others[name]()
+def broken_tasks() -> dict[str, str]:
+    """Return the tasks that cannot be loaded, and why."""
+    return {
+        name: str(found.error)
+        for name, found in sorted(find_tasks().items())
+        if found.error is not None
+    }
 
 
-def _factories_of_others() -> dict[str, Callable[[], Task]]:
-    return {point.name: point.load() for point in entry_points(group=ENTRY_POINT_GROUP)}
+def load_task(name: str, **options: Any) -> Task:
+    """Return the task of that name.
+
+    Args:
+        name: One of `task_names()`.
+        options: What its factory takes, such as `library_size` and `cache_directory` of the tasks
+            with physics.
+
+    Raises:
+        UnknownNameError: There is no such task.
+        RewardLearningError: The task is broken, or needs what is not installed.
+    """
+    found = find_tasks()
+    if name not in found:
+        raise UnknownNameError('task', name, found)
+    return found[name].load(options)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from reward_learning_ros.core.compiled import features_kernel
+from reward_learning_ros.core.scenery import Thing
 from reward_learning_ros.core.task import Task, TrajectorySpace
+from reward_learning_ros.core.tasks.presets import unit
 
 GOAL = (0.7, 0.3, 0.1)
 BUTTON = (0.6, -0.1, 0.15)
@@ -50,4 +52,32 @@ def make_task() -> Task:
         plan=np.linspace((0.35, 0.0, 0.5), GOAL, 8),
         space=TrajectorySpace(delta_low=np.full(3, -0.1), delta_high=np.full(3, 0.1)),
         duration_sec=20.0,
+        # Those that the participants of the study were asked to teach.
+        presets={
+            'goal': unit(1.0, 0.0, 0.0, 0.0),
+            'goal_obstacle': unit(1.0, 0.0, 0.85, 0.0),
+            'goal_button_obstacle': unit(1.0, 0.75, 0.5, 0.0),
+        },
+        scene=(
+            Thing(
+                name='goal',
+                shape='sphere',
+                position=np.array(GOAL),
+                size=np.full(3, 0.04),
+                role='goal',
+            ),
+            Thing(
+                name='button',
+                shape='cylinder',
+                position=np.array([BUTTON[0], BUTTON[1], BUTTON[2] / 2]),
+                size=np.array([2 * BUTTON_RADIUS, 2 * BUTTON_RADIUS, BUTTON[2]]),
+            ),
+            Thing(
+                name='obstacle',
+                shape='cylinder',
+                position=np.array([*OBSTACLE, 0.25]),
+                size=np.array([0.06, 0.06, 0.5]),
+                role='obstacle',
+            ),
+        ),
     )

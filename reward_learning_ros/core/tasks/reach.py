@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from reward_learning_ros.core.compiled import features_kernel
+from reward_learning_ros.core.scenery import Thing
 from reward_learning_ros.core.task import Task, TrajectorySpace
+from reward_learning_ros.core.tasks.presets import unit
 
 PERSON = (0.5, 0.4)
 DELIVERY_RADIUS = 0.05
@@ -48,4 +50,26 @@ def make_task() -> Task:
             workspace_high=np.array([0.75, 0.4, 0.5]),
         ),
         duration_sec=30.0,
+        # Those that the participants of the study were asked to teach, the most frequent ones.
+        presets={
+            'away': unit(0.1, 1.0, 0.6),
+            'deliver_and_leave': unit(1.0, 1.0, 0.125),
+            'short': unit(0.3, 0.05, 1.0),
+        },
+        scene=(
+            Thing(
+                name='delivered here',
+                shape='cylinder',
+                position=np.array([*PERSON, 0.25]),
+                size=np.array([2 * DELIVERY_RADIUS, 2 * DELIVERY_RADIUS, 0.5]),
+                role='goal',
+            ),
+            Thing(
+                name='person',
+                shape='sphere',
+                position=np.array([PERSON[0], PERSON[1] + 0.2, 0.4]),
+                size=np.full(3, 0.25),
+                role='person',
+            ),
+        ),
     )

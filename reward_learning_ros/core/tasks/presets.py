@@ -1,0 +1,11 @@
+"""θ that a study teaches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def unit(*weights: float) -> np.ndarray:
+    """Return weights in proportion, as a vector of length one."""
+    vector = np.array(weights, dtype=np.float64)
+    return vector / np.linalg.norm(vector)
