@@ -78,7 +78,8 @@ class JointPath:
         parameter: (S,) of the curve, from 0 to 1.
         joints_rad: (S, 7).
         tool_positions_m: (S, 3) in the base frame.
-        waypoint_count: of the plan; waypoint i is at parameter i / (waypoint_count - 1).
+        waypoint_count: of the plan; waypoint i is at parameter i / (waypoint_count - 1). A path
+            that begins between the waypoints of a plan counts only its own two ends.
     """
 
     parameter: Array
@@ -174,6 +175,7 @@ class Kinematics:
         *,
         rotations: ArrayLike | None = None,
         start_joints_rad: ArrayLike | None = None,
+        start_parameter: float = 0.0,
     ) -> JointPath:
         """Find joints that bring the tool along the curve through waypoints.
 
@@ -183,9 +185,10 @@ class Kinematics:
                 the gripper down.
             start_joints_rad: (7,) where the arm is; the path begins near it. None lets the posture
                 settle near home.
+            start_parameter: where on the curve, in [0, 1), the path begins.
 
         Returns:
-            The joint path.
+            The joint path; its own parameter runs from 0 to 1 over the part that is followed.
 
         Raises:
             UnreachablePlanError: the arm cannot follow; says at which waypoint and why.
@@ -195,10 +198,16 @@ class Kinematics:
             raise InvalidInputError(f'positions_m has shape {waypoints.shape}; allowed: (n, 3)')
         count = len(waypoints)
         rotation_vectors, base_rotation = _relative_rotations(rotations, count)
+        if not 0.0 <= start_parameter < 1.0:
+            raise InvalidInputError(
+                f'start_parameter is {start_parameter}; allowed: from 0 to below 1'
+            )
         stride = _poses_per_segment(waypoints, rotation_vectors)
-        parameter = np.linspace(0.0, 1.0, stride * (count - 1) + 1)
-        positions = curve(waypoints, parameter).value
-        poses = _rotations_along(rotation_vectors, base_rotation, parameter)
+        steps = max(math.ceil(stride * (count - 1) * (1.0 - start_parameter)), _POSES_PER_SEGMENT)
+        parameter = np.linspace(0.0, 1.0, steps + 1)
+        along = start_parameter + (1.0 - start_parameter) * parameter
+        positions = curve(waypoints, along).value
+        poses = _rotations_along(rotation_vectors, base_rotation, along)
         joints = np.empty((1, len(parameter), JOINT_COUNT))
         status = np.empty((1, 3), dtype=np.int64)
         start = self._home_rad if start_joints_rad is None else _as_joints(start_joints_rad)
@@ -206,13 +215,16 @@ class Kinematics:
         if status[0, 0] != kernels.SOLVED:
             sample = int(status[0, 1])
             raise self._explain(
-                status[0], positions[sample], poses[min(sample, len(poses) - 1)], stride
+                status[0],
+                positions[sample],
+                poses[min(sample, len(poses) - 1)],
+                float(along[sample]) * (count - 1),
             )
         return JointPath(
             parameter=parameter,
             joints_rad=joints[0],
             tool_positions_m=positions,
-            waypoint_count=count,
+            waypoint_count=count if start_parameter == 0.0 else 2,
         )
 
     def follow_many(
@@ -285,10 +297,10 @@ class Kinematics:
         )
 
     def _explain(
-        self, status: NDArray[np.int64], position: Array, rotation: Array, stride: int
+        self, status: NDArray[np.int64], position: Array, rotation: Array, waypoint: float
     ) -> UnreachablePlanError:
-        """Turn the kernel's status into words."""
-        code, sample, joint_index = (int(value) for value in status)
+        """Turn the kernel's status into words; the waypoint may lie between two of them."""
+        code, _, joint_index = (int(value) for value in status)
         joint = self.description.joints[joint_index]
         distance = self._beyond_reach(position, rotation)
         joint_name: str | None = None
@@ -311,8 +323,8 @@ class Kinematics:
         else:
             reason, detail = Reason.OUT_OF_REACH, 'no joint configuration found'
         return UnreachablePlanError(
-            waypoint=math.ceil(sample / stride),
-            on_the_way=sample % stride != 0,
+            waypoint=math.ceil(waypoint - 1e-9),
+            on_the_way=abs(waypoint - round(waypoint)) > 1e-9,
             position_m=position,
             reason=reason,
             detail=detail,

@@ -132,6 +132,11 @@ class JointTrajectory:
             accelerations_rad_s2=accelerations,
         )
 
+    def parameter(self, times_sec: ArrayLike) -> Array:
+        """Return how far along its path the motion is at times (S,), each in [0, 1]."""
+        fractions = np.atleast_1d(np.asarray(times_sec, np.float64)) / self.duration_sec
+        return progress(fractions, start_rate=self._start_rate).value[:, 0]
+
     def knot_times_sec(self) -> Array:
         """Return when the knots of the joint path are met: there its acceleration may peak."""
         fractions = time_fractions(self._path.x, start_rate=self._start_rate)
@@ -225,6 +230,7 @@ def plan_motion(
     kinematics: Kinematics,
     rotations: ArrayLike | None = None,
     start: MotionState | None = None,
+    start_parameter: float = 0.0,
 ) -> JointTrajectory:
     """Turn a plan's tool waypoints into a joint trajectory.
 
@@ -235,6 +241,7 @@ def plan_motion(
         kinematics: of the arm.
         rotations: as in `Kinematics.follow`.
         start: as in `time_path`; its posture also guides inverse kinematics.
+        start_parameter: where on the curve through the waypoints, in [0, 1), to begin.
 
     Returns:
         The trajectory.
@@ -247,6 +254,7 @@ def plan_motion(
         positions_m,
         rotations=rotations,
         start_joints_rad=None if start is None else start.positions_rad,
+        start_parameter=start_parameter,
     )
     _require_inside(path, limits)
     return time_path(

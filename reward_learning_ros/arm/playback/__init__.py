@@ -1,0 +1,16 @@
+"""Playback of plans on an arm: motions, guards and states; no ROS."""
+
+from reward_learning_ros.arm.playback.guards import ArmView, Stream
+from reward_learning_ros.arm.playback.motion import Command
+from reward_learning_ros.arm.playback.parameters import PlaybackParameters
+from reward_learning_ros.arm.playback.playback import Now, Playback, PlaybackRefusedError
+
+__all__ = [
+    'ArmView',
+    'Command',
+    'Now',
+    'Playback',
+    'PlaybackParameters',
+    'PlaybackRefusedError',
+    'Stream',
+]

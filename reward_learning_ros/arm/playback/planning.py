@@ -1,0 +1,179 @@
+"""The motions that playback makes: along a plan, and slowly to a configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from reward_learning_ros.arm.curve import RAMP_FRACTION
+from reward_learning_ros.arm.description import franka_arm
+from reward_learning_ros.arm.kinematics import Kinematics
+from reward_learning_ros.arm.limits import (
+    JOINT_ACCELERATION_RAD_S2,
+    ArmLimits,
+    Violation,
+    WorkspaceBox,
+    check_set_points,
+)
+from reward_learning_ros.arm.playback.motion import Command, Motion
+from reward_learning_ros.arm.playback.parameters import PlaybackParameters
+from reward_learning_ros.arm.playback.time_law import TimeLaw
+from reward_learning_ros.arm.timing import (
+    JointTrajectory,
+    MotionState,
+    plan_joint_motion,
+    plan_motion,
+)
+from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.interface.plan import Plan
+
+Array = NDArray[np.float64]
+
+_SHORTEST_APPROACH_SEC = 1.0
+# The rest of a plan takes at least this long, so that its end has time to slow down in.
+_SHORTEST_REST_SEC = 0.3
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionPlanner:
+    """Makes motions inside the limits, and checks commands against them.
+
+    Attributes:
+        config: of playback.
+        kinematics: of the arm.
+        limits: that motions are planned in.
+        command_limits: that every set-point is checked against: the same, but for accelerations,
+            where a halt on the way needs what the arm itself allows.
+    """
+
+    config: PlaybackParameters
+    kinematics: Kinematics = field(init=False)
+    limits: ArmLimits = field(init=False)
+    command_limits: ArmLimits = field(init=False)
+
+    def __post_init__(self) -> None:
+        description = franka_arm(prefix=self.config.prefix)
+        workspace = WorkspaceBox(
+            lower_m=_corner(self.config.workspace_lower_m),
+            upper_m=_corner(self.config.workspace_upper_m),
+        )
+        limits = ArmLimits.of(
+            description, speed_scale=self.config.speed_scale, workspace=workspace
+        )
+        object.__setattr__(self, 'kinematics', Kinematics(description=description))
+        object.__setattr__(self, 'limits', limits)
+        object.__setattr__(
+            self,
+            'command_limits',
+            replace(
+                limits,
+                acceleration_rad_s2=np.full(
+                    len(limits.acceleration_rad_s2), JOINT_ACCELERATION_RAD_S2
+                ),
+            ),
+        )
+
+    @property
+    def home_rad(self) -> Array:
+        """The configuration at home, (7,)."""
+        return np.array(self.kinematics.description.home_rad)
+
+    def whole(self, plan: Plan) -> JointTrajectory:
+        """Plan the motion along a plan, from rest.
+
+        Raises:
+            InvalidInputError: the plan is in another frame or has a single pose.
+            UnreachablePlanError: the arm cannot follow; says at which waypoint and why.
+            LimitError: no slowing down brings the motion inside the limits.
+        """
+        base = self.kinematics.description.base_frame
+        if plan.frame_id != base:
+            raise InvalidInputError(f'the plan is in frame {plan.frame_id}; allowed: {base}')
+        if len(plan.positions) < 2:
+            raise InvalidInputError('the plan has a single pose; allowed: two or more')
+        return self._along(plan, np.zeros(3), plan.duration_sec, None, 0.0)
+
+    def rest(
+        self,
+        plan: Plan,
+        shift_m: Array,
+        parameter: float,
+        speed: float,
+        start: MotionState | None,
+    ) -> JointTrajectory:
+        """Plan the rest of a plan, out of a motion.
+
+        Args:
+            plan: the plan.
+            shift_m: (3,) by which it is shifted.
+            parameter: where on its curve to begin, below 1.
+            speed: along the curve at the start, 1/s.
+            start: the commanded state at the start; None starts at rest on the curve.
+        """
+        left = 1.0 - parameter
+        # The rest goes at the speed that the whole has between its ramps. With c that speed and v
+        # the one at the start, both per rest of the curve, and r the share of a ramp:
+        # T = 1 / ((1 - r) c + r v / 2), as in `curve.progress`.
+        cruise = 1.0 / (plan.duration_sec * (1.0 - RAMP_FRACTION)) / left
+        duration = 1.0 / ((1.0 - RAMP_FRACTION) * cruise + RAMP_FRACTION / 2 * speed / left)
+        return self._along(plan, shift_m, max(duration, _SHORTEST_REST_SEC), start, parameter)
+
+    def to_configuration(
+        self, joints_rad: Array, start: MotionState, *, start_sec: float
+    ) -> Motion:
+        """Plan a slow move to a configuration.
+
+        Raises:
+            UnreachablePlanError: on the way a joint leaves its limits or the tool its workspace.
+            LimitError: no slowing down brings the motion inside the limits.
+        """
+        distance = float(np.abs(joints_rad - start.positions_rad).max())
+        duration = max(distance / self.config.approach_speed_rad_s, _SHORTEST_APPROACH_SEC)
+        trajectory = plan_joint_motion(
+            np.stack([start.positions_rad, joints_rad]),
+            duration_sec=duration,
+            limits=self.limits,
+            kinematics=self.kinematics,
+            start=start,
+        )
+        return Motion(trajectory=trajectory, law=TimeLaw(start_sec=start_sec))
+
+    def violations(self, command: Command) -> tuple[Violation, ...]:
+        """Return which limits the set-points of a command break."""
+        finite = np.isfinite(command.positions_rad).all()
+        return check_set_points(
+            self.command_limits,
+            times_sec=command.times_sec,
+            positions_rad=command.positions_rad,
+            velocities_rad_s=command.velocities_rad_s,
+            accelerations_rad_s2=command.accelerations_rad_s2,
+            tool_positions_m=self.kinematics.tool_poses(command.positions_rad)[0]
+            if finite
+            else None,
+        )
+
+    def _along(
+        self,
+        plan: Plan,
+        shift_m: Array,
+        duration_sec: float,
+        start: MotionState | None,
+        parameter: float,
+    ) -> JointTrajectory:
+        return plan_motion(
+            plan.positions + shift_m,
+            duration_sec=duration_sec,
+            limits=self.limits,
+            kinematics=self.kinematics,
+            rotations=Rotation.from_quat(plan.orientations).as_matrix(),
+            start=start,
+            start_parameter=parameter,
+        )
+
+
+def _corner(values: tuple[float, ...]) -> tuple[float, float, float]:
+    x, y, z = values
+    return (x, y, z)
