@@ -24,5 +24,14 @@ class RobotMode(enum.IntEnum):
     @property
     def follows_commands(self) -> bool:
         """Whether a controller can move the arm in this mode."""
-        # `other` and `idle` are also what an arm says whose controller is about to start.
-        return self in (RobotMode.OTHER, RobotMode.IDLE, RobotMode.MOVE)
+        # Idle is what an arm says whose controller is about to start; `other` is all that has no
+        # name of its own, such as locked brakes.
+        return self in (RobotMode.IDLE, RobotMode.MOVE)
+
+    @classmethod
+    def of(cls, number: int) -> RobotMode:
+        """Return the mode of a number; one that has no name is `other`."""
+        try:
+            return cls(number)
+        except ValueError:
+            return cls.OTHER

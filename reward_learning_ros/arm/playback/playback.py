@@ -151,6 +151,7 @@ class Playback:
             self.refuse_input(f'plan refused: {error}')
             raise
         self._plan, self._whole, self._refused_plan = plan, whole, ''
+        self.warning = ''
 
     def set_deformation(self, deformation: Deformation) -> None:
         """Shift the rest of the plan by a little more or less, while it is played."""

@@ -1,0 +1,313 @@
+"""Playback as a ROS 2 node: plans and services in, set-points and status out."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import Vector3Stamped
+from nav_msgs.msg import Path
+from rclpy.clock import Clock, ClockType
+from rclpy.context import Context
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from reward_learning_ros.arm.description import JOINT_COUNT
+from reward_learning_ros.arm.playback import Now, Playback
+from reward_learning_ros.arm.robot_mode import RobotMode
+from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.interface import (
+    Diagnostic,
+    DiagnosticReport,
+    Level,
+    PlaybackState,
+    PlaybackStatus,
+)
+from reward_learning_ros.nodes import arm_names, names
+from reward_learning_ros.nodes.backends import make_backend
+from reward_learning_ros.nodes.conversions import (
+    deformation_from_message,
+    diagnostic_from_message,
+    diagnostic_report_to_message,
+    plan_from_message,
+    playback_status_to_message,
+)
+from reward_learning_ros.nodes.parameters import declare
+from reward_learning_ros.nodes.running import events_executor, run
+from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
+from reward_learning_ros.sensing.decoding import FrankaStateDecoder, JointStateDecoder
+from reward_learning_ros.sensing.errors import DecodingError
+
+_GRAPH_PERIOD_SEC = 0.1
+_DIAGNOSTICS_PERIOD_SEC = 1.0
+_MOVING = (PlaybackState.HOMING, PlaybackState.PLAYING)
+
+
+class TrajectoryPlaybackNode(Node):
+    """Plays the current plan on the arm."""
+
+    def __init__(self, *, context: Context | None = None) -> None:
+        super().__init__('trajectory_playback', context=context)
+        config = declare(self, TrajectoryPlaybackParameters)
+        self._is_simulated_time = bool(self.get_parameter('use_sim_time').value)
+        self.playback = Playback(config, self._now)
+        kinematics = self.playback.planner.kinematics
+        self._base_frame = kinematics.description.base_frame
+        self._backend = make_backend(config.backend, self, config.controller, kinematics)
+        self._status_period_sec = 1.0 / config.status_rate_hz
+        self._published: PlaybackStatus | None = None
+        self._next_status_sec = 0.0
+        self._next_graph_sec = 0.0
+        self._next_diagnostics_sec = 0.0
+        self._logged_warning = ''
+        joint_names = kinematics.description.joint_names
+        self._joints = _LatestMessage(JointStateDecoder(joint_names).decode)
+        self._torque = _LatestMessage(JointStateDecoder(joint_names).decode)
+        self._robot_state = _LatestMessage(FrankaStateDecoder().decode)
+        self._status_publisher = self.create_publisher(
+            DiagnosticStatus, names.PLAYBACK_STATUS_TOPIC, names.LATCHED_QOS
+        )
+        self._diagnostics_publisher = self.create_publisher(
+            DiagnosticArray, names.DIAGNOSTICS_TOPIC, names.DIAGNOSTICS_QOS
+        )
+        self._listen()
+        self._serve()
+        # A timer on the clock of ROS would stand still while that clock is set back.
+        clock = (
+            self.get_clock()
+            if self._is_simulated_time
+            else Clock(clock_type=ClockType.STEADY_TIME)
+        )
+        self.create_timer(1.0 / config.command_rate_hz, self._on_tick, clock=clock)
+        self._publish_status(self.playback.status())
+        self.get_logger().info(
+            f'playback is up: {self._backend.description}; without playback the arm holds within '
+            f'{config.hold_within_sec:.1f} s'
+        )
+
+    def _listen(self) -> None:
+        self.create_subscription(Path, names.PLAN_TOPIC, self._on_plan, names.LATCHED_QOS)
+        self.create_subscription(
+            Vector3Stamped, names.DEFORMATION_TOPIC, self._on_deformation, names.DEFORMATION_QOS
+        )
+        self.create_subscription(
+            DiagnosticStatus, arm_names.ARM_STATUS_TOPIC, self._on_arm_status, names.LATCHED_QOS
+        )
+        # A thousand messages a second are only kept; fifty times a second the latest is decoded.
+        streams: list[tuple[type, str, _LatestMessage]] = [
+            (JointState, names.MEASURED_JOINT_STATES_TOPIC, self._joints),
+            (JointState, names.EXTERNAL_JOINT_TORQUES_TOPIC, self._torque),
+        ]
+        franka_robot_state = _franka_robot_state()
+        if franka_robot_state is not None:
+            streams.append((franka_robot_state, names.ROBOT_STATE_TOPIC, self._robot_state))
+        for message_type, topic, latest in streams:
+            self.create_subscription(
+                message_type,
+                topic,
+                lambda data, latest=latest: latest.keep(data, self._now().steady_sec),
+                names.ROBOT_STATE_QOS,
+                raw=True,
+            )
+
+    def _serve(self) -> None:
+        for service, action in (
+            (names.PLAYBACK_START_SERVICE, self.playback.start),
+            (names.PLAYBACK_PAUSE_SERVICE, self.playback.pause),
+            (names.PLAYBACK_RESUME_SERVICE, self.playback.resume),
+            (names.PLAYBACK_STOP_SERVICE, self.playback.stop),
+            (names.PLAYBACK_HOME_SERVICE, self.playback.home),
+        ):
+            self.create_service(
+                Trigger,
+                service,
+                lambda request, response, action=action: self._on_service(action, response),
+            )
+
+    def _now(self) -> Now:
+        ros_ns = self.get_clock().now().nanoseconds
+        steady_sec = ros_ns / 1e9 if self._is_simulated_time else time.monotonic()
+        return Now(ros_ns=ros_ns, steady_sec=steady_sec)
+
+    def _on_plan(self, message: Path) -> None:
+        try:
+            plan = plan_from_message(message, frame_id=self._base_frame)
+        except RewardLearningError as error:
+            self.playback.refuse_input(f'plan refused: {error}')
+            self.get_logger().error(f'plan refused: {error}')
+            return
+        try:
+            self.playback.set_plan(plan)
+        except RewardLearningError as error:
+            self.get_logger().error(f'plan refused: {error}')
+
+    def _on_deformation(self, message: Vector3Stamped) -> None:
+        try:
+            self.playback.set_deformation(
+                deformation_from_message(message, frame_id=self._base_frame)
+            )
+        except RewardLearningError as error:
+            self.playback.refuse_input(f'deformation refused: {error}')
+
+    def _on_arm_status(self, message: DiagnosticStatus) -> None:
+        diagnostic = diagnostic_from_message(message)
+        text = diagnostic.values.get(arm_names.ROBOT_MODE_KEY, '')
+        if text.isdecimal():
+            self.playback.view.mode = RobotMode.of(int(text))
+            self.playback.view.mode_reason = diagnostic.message
+
+    def _on_service(self, action: Callable[[], None], response: Any) -> Any:
+        self._look_at_arm()
+        self._look_at_graph()
+        try:
+            action()
+        except RewardLearningError as error:
+            response.success, response.message = False, str(error)
+        else:
+            response.success, response.message = True, self.playback.state.value
+        self._publish_if_due()
+        return response
+
+    def _on_tick(self) -> None:
+        self._look_at_arm()
+        now_sec = self._now().steady_sec
+        if now_sec >= self._next_graph_sec or now_sec < self._next_graph_sec - 1.0:
+            self._look_at_graph()
+            self._next_graph_sec = now_sec + _GRAPH_PERIOD_SEC
+        command = self.playback.tick()
+        if command is not None:
+            self._backend.send(command)
+        self._publish_if_due()
+
+    def _look_at_arm(self) -> None:
+        view = self.playback.view
+        for latest, stream, fields in (
+            (self._joints, view.joints, ('position', 'velocity')),
+            (self._torque, view.torque, ('effort',)),
+        ):
+            record = latest.take(self._report)
+            if record is None:
+                continue
+            values = [value for field in fields for value in getattr(record, field)]
+            if len(values) != len(fields) * JOINT_COUNT:
+                self._report(f'a state message with {len(values)} values')
+                continue
+            stream.take(values, record.time_ns, latest.arrival_sec)
+        state = self._robot_state.take(self._report)
+        if state is not None:
+            view.mode = RobotMode.of(state.robot_mode)
+
+    def _look_at_graph(self) -> None:
+        view = self.playback.view
+        view.command_publishers = self.count_publishers(self._backend.topic)
+        view.command_subscribers = self.count_subscribers(self._backend.topic)
+
+    def _report(self, reason: str) -> None:
+        self.playback.warning = f'robot state refused: {reason}'
+
+    def _publish_if_due(self) -> None:
+        status = self.playback.status()
+        now_sec = self._now().steady_sec
+        is_changed = self._published is None or (
+            status.state is not self._published.state
+            or status.plan_stamp_ns != self._published.plan_stamp_ns
+            or status.fault != self._published.fault
+        )
+        is_late = status.state in _MOVING and not (
+            self._next_status_sec - self._status_period_sec <= now_sec < self._next_status_sec
+        )
+        if is_changed or is_late:
+            self._publish_status(status)
+            self._next_status_sec = now_sec + self._status_period_sec
+        if is_changed and status.fault:
+            self.get_logger().error(f'the arm holds: {status.fault}')
+        elif is_changed:
+            self.get_logger().info(f'{status.state.value}')
+        if self.playback.warning and self.playback.warning != self._logged_warning:
+            self._logged_warning = self.playback.warning
+            self.get_logger().warning(self.playback.warning)
+        if not (
+            self._next_diagnostics_sec - _DIAGNOSTICS_PERIOD_SEC
+            <= now_sec
+            < self._next_diagnostics_sec
+        ):
+            self._publish_diagnostics(status)
+            self._next_diagnostics_sec = now_sec + _DIAGNOSTICS_PERIOD_SEC
+
+    def _publish_status(self, status: PlaybackStatus) -> None:
+        self._status_publisher.publish(playback_status_to_message(status))
+        self._published = status
+
+    def _publish_diagnostics(self, status: PlaybackStatus) -> None:
+        view = self.playback.view
+        level = Level.OK
+        if self.playback.warning:
+            level = Level.WARN
+        if status.fault:
+            level = Level.ERROR
+        diagnostic = Diagnostic(
+            name='trajectory_playback',
+            level=level,
+            message=status.fault or self.playback.warning or status.state.value,
+            values={
+                'state': status.state.value,
+                'command_topic': self._backend.topic,
+                'command_publishers': str(view.command_publishers),
+                'command_subscribers': str(view.command_subscribers),
+                'robot_mode': 'unknown' if view.mode is None else view.mode.words,
+            },
+        )
+        report = DiagnosticReport(
+            stamp_ns=self.get_clock().now().nanoseconds, diagnostics=(diagnostic,)
+        )
+        self._diagnostics_publisher.publish(diagnostic_report_to_message(report))
+
+
+class _LatestMessage:
+    """The latest serialized message of a topic, decoded when it is looked at."""
+
+    def __init__(self, decode: Callable[[bytes], Any]) -> None:
+        self._decode = decode
+        self._data: bytes | None = None
+        self.arrival_sec = 0.0
+
+    def keep(self, data: bytes, arrival_sec: float) -> None:
+        """Keep a message instead of the one before."""
+        self._data = data
+        self.arrival_sec = arrival_sec
+
+    def take(self, report: Callable[[str], None]) -> Any:
+        """Return what a message that was not taken yet says, None if there is none."""
+        data, self._data = self._data, None
+        if data is None:
+            return None
+        try:
+            return self._decode(data)
+        except DecodingError as error:
+            report(str(error))
+            return None
+
+
+def _franka_robot_state() -> Any:
+    """Return the type of robot_state, None where franka_msgs is not installed."""
+    try:
+        return importlib.import_module('franka_msgs.msg').FrankaRobotState
+    except ImportError:
+        return None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run playback."""
+    return run(
+        lambda context: TrajectoryPlaybackNode(context=context),
+        arguments,
+        make_executor=events_executor,
+    )
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,50 @@
+"""The configuration of the playback's node, without ROS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reward_learning_ros.arm.playback import PlaybackParameters
+from reward_learning_ros.parameters import ParameterError, parameter
+
+JOINT_TRAJECTORY_CONTROLLER = 'joint_trajectory_controller'
+CRISP_JOINT = 'crisp_joint'
+CRISP_POSE = 'crisp_pose'
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrajectoryPlaybackParameters(PlaybackParameters):
+    """How plans are played, and on which controller."""
+
+    backend: str = parameter(
+        JOINT_TRAJECTORY_CONTROLLER,
+        description='The kind of controller that is driven',
+        choices=(JOINT_TRAJECTORY_CONTROLLER, CRISP_JOINT, CRISP_POSE),
+    )
+    controller: str = parameter(
+        'fr3_arm_controller', description='Name of the joint trajectory controller'
+    )
+    command_rate_hz: float = parameter(
+        50.0,
+        description='How often set-points are sent, and everything is checked',
+        minimum=10.0,
+        maximum=200.0,
+        unit='Hz',
+    )
+    status_rate_hz: float = parameter(
+        20.0,
+        description='How often progress is told while the arm moves',
+        minimum=1.0,
+        maximum=200.0,
+        unit='Hz',
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if 2.0 / self.command_rate_hz + self.lead_sec > self.horizon_sec:
+            raise ParameterError(
+                type(self).__name__,
+                'command_rate_hz',
+                self.command_rate_hz,
+                f'must send twice within horizon_sec, {self.horizon_sec}',
+            )
