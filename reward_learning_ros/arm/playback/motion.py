@@ -88,12 +88,12 @@ class Motion:
 
     def ramped(self, time_sec: float, target_rate: float, ramp_sec: float) -> Motion:
         """Return the motion that goes to another rate from a time on."""
-        start = max(time_sec, self.law.start_sec)
+        start = max(time_sec, self.law.begin_sec)
         return replace(self, law=self.law.ramped(start, target_rate, ramp_sec))
 
     def shifted(self, by_sec: float) -> Motion:
         """Return the same motion on a clock that was set by so much."""
-        return replace(self, law=replace(self.law, start_sec=self.law.start_sec + by_sec))
+        return replace(self, law=self.law.shifted(by_sec))
 
     def command(self, *, first_sec: float, now_sec: float, stamp_ns: int) -> Command:
         """Return the set-points from a time until the motion rests, which its law must bring.
@@ -103,7 +103,7 @@ class Motion:
             now_sec: from when the command's times count.
             stamp_ns: the same on the clock of ROS, or 0.
         """
-        first = max(first_sec, self.law.start_sec)
+        first = max(first_sec, self.law.begin_sec)
         last = max(self.law.settled_sec, first + _SPACING_SEC)
         count = max(2, int(np.ceil((last - first) / _SPACING_SEC)) + 1)
         points = self.sample(np.linspace(first, last, count))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ class TimeLaw:
         rate_change: its slope, 1/s.
         target_rate: where it goes.
         ramp_sec: in which time.
+        before: the law until `start_sec`; None if time stood still before.
     """
 
     start_sec: float
@@ -32,13 +33,22 @@ class TimeLaw:
     rate_change: float = 0.0
     target_rate: float = 1.0
     ramp_sec: float = 0.0
+    before: TimeLaw | None = None
 
     def at(self, times_sec: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return the motion's own time, its rate and the rate's slope at times (S,), each (S,).
+        """Return the motion's own time, its rate and the rate's slope at times (S,), each (S,)."""
+        times = np.atleast_1d(np.asarray(times_sec, np.float64))
+        after = self._after_start(np.maximum(times - self.start_sec, 0.0))
+        if self.before is None or (times >= self.start_sec).all():
+            return after
+        is_before = times < self.start_sec
+        elapsed, rate, change = (
+            np.where(is_before, early, late)
+            for early, late in zip(self.before.at(times), after, strict=True)
+        )
+        return elapsed, rate, change
 
-        Before `start_sec` everything is as it is then.
-        """
-        since = np.maximum(np.atleast_1d(np.asarray(times_sec, np.float64)) - self.start_sec, 0.0)
+    def _after_start(self, since: Array) -> tuple[Array, Array, Array]:
         if self.ramp_sec == 0.0:
             ones = np.ones_like(since)
             elapsed = self.elapsed_sec + self.target_rate * since
@@ -60,8 +70,8 @@ class TimeLaw:
         change = (
             6 * (self.target_rate - self.rate) * (x - x**2) + slope * (3 * x**2 - 4 * x + 1)
         ) / ramp
-        after = np.maximum(since - ramp, 0.0)
-        return self.elapsed_sec + covered + self.target_rate * after, rate, change
+        settled = np.maximum(since - ramp, 0.0)
+        return self.elapsed_sec + covered + self.target_rate * settled, rate, change
 
     def ramped(self, time_sec: float, target_rate: float, ramp_sec: float) -> TimeLaw:
         """Return the law that follows this one until a time and then goes to another rate."""
@@ -73,7 +83,18 @@ class TimeLaw:
             rate_change=change,
             target_rate=target_rate,
             ramp_sec=ramp_sec,
+            before=replace(self, before=None) if time_sec > self.start_sec else None,
         )
+
+    def shifted(self, by_sec: float) -> TimeLaw:
+        """Return the same law on a clock that was set by so much."""
+        before = None if self.before is None else self.before.shifted(by_sec)
+        return replace(self, start_sec=self.start_sec + by_sec, before=before)
+
+    @property
+    def begin_sec(self) -> float:
+        """From when on the law is known."""
+        return self.start_sec if self.before is None else self.before.start_sec
 
     @property
     def settled_sec(self) -> float:

@@ -1,0 +1,154 @@
+"""The simulated arm and playback in lockstep, without ROS: a second takes a fiftieth of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from reward_learning_ros.arm import simulation_kernels as kernels
+from reward_learning_ros.arm.playback import Command, Now, Playback, PlaybackParameters
+from reward_learning_ros.arm.simulation import SimulatedArm
+from reward_learning_ros.arm.simulation_parameters import SimulationParameters
+from reward_learning_ros.interface import JointTrajectory, Plan, PlaybackState
+
+TICK_CYCLES = 20
+GRIPPER_DOWN = (1.0, 0.0, 0.0, 0.0)
+SECOND_NS = 1_000_000_000
+
+
+def straight_plan(
+    stamp_ns: int,
+    *,
+    start=(0.33, 0.0, 0.48),
+    end=(0.6, 0.3, 0.2),
+    duration_sec: float = 3.5,
+    bend=(0.0, 0.0, 0.0),
+) -> Plan:
+    """A line of eight waypoints, bent in its middle."""
+    share = np.linspace(0.0, 1.0, 8)[:, None]
+    positions = np.array(start) * (1 - share) + np.array(end) * share
+    positions = positions + np.sin(np.pi * share) * np.array(bend)
+    return Plan(
+        stamp_ns=stamp_ns,
+        frame_id='fr3_link0',
+        positions=positions,
+        orientations=np.tile(GRIPPER_DOWN, (8, 1)),
+        times_sec=np.linspace(0.0, duration_sec, 8),
+    )
+
+
+@dataclass
+class Faults:
+    """What is broken at the moment."""
+
+    joints_silent: bool = False
+    torque_silent: bool = False
+    joints_nan: bool = False
+    torque_nan: bool = False
+    controller_lost: bool = False
+    playback_dead: bool = False
+    other_publishers: int = 0
+    clock_offset_ns: int = 0
+
+
+@dataclass
+class Bench:
+    """Steps both, passes everything between them, and remembers every set-point."""
+
+    simulation: SimulationParameters = field(default_factory=SimulationParameters)
+    config: PlaybackParameters = field(default_factory=PlaybackParameters)
+
+    def __post_init__(self) -> None:
+        self.arm = SimulatedArm(self.simulation, start_ns=100 * SECOND_NS)
+        self.faults = Faults()
+        self.playback = Playback(self.config, self.now)
+        self.commands: list[Command] = []
+        self.states: list[PlaybackState] = []
+        self.set_points: list[np.ndarray] = []
+        self.measured: list[np.ndarray] = []
+        self.tick()
+
+    def now(self) -> Now:
+        return Now(
+            ros_ns=self.arm.time_ns + self.faults.clock_offset_ns,
+            steady_sec=self.arm.time_ns / SECOND_NS,
+        )
+
+    def run(self, seconds: float, each_tick: Callable[[], None] | None = None) -> None:
+        for _ in range(round(seconds * 1000)):
+            self.arm.step()
+            self.set_points.append(self.arm.set_point.copy())
+            self.measured.append(self.arm.joints_rad)
+            self.states.append(self.playback.state)
+            if round(self.arm.time_ns / 1e6) % TICK_CYCLES == 0:
+                if each_tick is not None:
+                    each_tick()
+                self.tick()
+
+    def run_until(self, state: PlaybackState, limit_sec: float = 30.0) -> None:
+        for _ in range(round(limit_sec / 0.02)):
+            if self.playback.state is state:
+                return
+            self.run(0.02)
+        raise TimeoutError(f'{self.playback.state}: {self.playback.fault}, not {state}')
+
+    def start(self, plan: Plan | None = None, *, play_sec: float = 0.0) -> None:
+        """Give a plan, start it, and play it for a while."""
+        self.playback.set_plan(plan or straight_plan(self.arm.time_ns))
+        self.playback.start()
+        self.run_until(PlaybackState.PLAYING)
+        self.run(play_sec)
+
+    def tick(self) -> None:
+        faults, view = self.faults, self.playback.view
+        told = self.arm.observe()
+        time_ns, now_sec = self.arm.time_ns, self.arm.time_ns / SECOND_NS
+        if not faults.joints_silent:
+            joints = told[:14] * np.nan if faults.joints_nan else told[:14].copy()
+            view.joints.take(joints, time_ns, now_sec)
+        if not faults.torque_silent:
+            torque = told[kernels.EXTERNAL_TORQUE] * (np.nan if faults.torque_nan else 1.0)
+            view.torque.take(torque, time_ns, now_sec)
+        view.mode, view.mode_reason = self.arm.mode, self.arm.mode_reason
+        view.command_subscribers = 0 if faults.controller_lost else 1
+        view.command_publishers = 1 + faults.other_publishers
+        if faults.playback_dead:
+            return
+        command = self.playback.tick()
+        if command is None:
+            return
+        self.commands.append(command)
+        if faults.controller_lost or not self.arm.mode.follows_commands:
+            return
+        self.arm.command(
+            JointTrajectory(
+                stamp_ns=command.stamp_ns,
+                joint_names=self.arm.kinematics.description.joint_names,
+                times_sec=command.times_sec,
+                positions=command.positions_rad,
+                velocities=command.velocities_rad_s,
+                accelerations=command.accelerations_rad_s2,
+            )
+        )
+
+    def tool_set_points(self) -> np.ndarray:
+        positions = np.array(self.set_points)[:, 0]
+        return self.arm.kinematics.tool_poses(positions)[0]
+
+    def tool_measured(self) -> np.ndarray:
+        return self.arm.kinematics.tool_poses(np.array(self.measured))[0]
+
+    def largest_step_m(self) -> float:
+        """Largest step of the tool's set-point within a millisecond."""
+        return float(np.linalg.norm(np.diff(self.tool_set_points(), axis=0), axis=1).max())
+
+    def largest_acceleration(self) -> float:
+        """Largest change of a joint's commanded velocity, per second."""
+        velocities = np.array(self.set_points)[:, 1]
+        return float(np.abs(np.diff(velocities, axis=0)).max() / 1e-3)
+
+    def speed(self) -> float:
+        """Largest commanded joint speed now."""
+        return float(np.abs(self.arm.set_point[1]).max())

@@ -1,0 +1,403 @@
+"""Playback on the simulated arm: smooth, inside the limits, and holding when it must."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from playback_bench import SECOND_NS, Bench, straight_plan
+
+from reward_learning_ros.arm.limits import JOINT_ACCELERATION_RAD_S2
+from reward_learning_ros.arm.playback import PlaybackParameters, PlaybackRefusedError
+from reward_learning_ros.arm.simulation_parameters import SimulationParameters
+from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.interface import Deformation, PlaybackState
+from reward_learning_ros.sensing.timeline import planned_position_m
+
+HOLD_SEC = PlaybackParameters().hold_within_sec
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def assert_smooth(bench: Bench) -> None:
+    assert bench.largest_step_m() < 1e-3
+    assert bench.largest_acceleration() < JOINT_ACCELERATION_RAD_S2
+
+
+def test_nothing_moves_before_the_start(bench):
+    bench.run(1.0)
+    bench.playback.set_plan(straight_plan(bench.arm.time_ns))
+    bench.run(2.0)
+    assert bench.commands == []
+    assert bench.playback.state is PlaybackState.IDLE
+
+
+def test_a_plan_is_followed_within_five_millimetres(bench):
+    bench.start(straight_plan(bench.arm.time_ns, duration_sec=6.0))
+    bench.run_until(PlaybackState.FINISHED)
+    playing = np.array([state is PlaybackState.PLAYING for state in bench.states])
+    errors = np.linalg.norm(bench.tool_set_points() - bench.tool_measured(), axis=1)[playing]
+    assert np.sqrt(np.mean(errors**2)) < 0.005
+    assert bench.playback.status().progress == 1.0
+    np.testing.assert_allclose(bench.arm.tool_position_m(), [0.6, 0.3, 0.2], atol=0.005)
+    assert_smooth(bench)
+
+
+def test_the_time_in_the_plan_tells_where_the_tool_should_be(bench):
+    plan = straight_plan(bench.arm.time_ns, bend=(0.0, 0.0, 0.08))
+    distances = []
+
+    def compare():
+        if bench.playback.state is PlaybackState.PLAYING:
+            planned = planned_position_m(plan, [bench.playback.status().plan_time_sec])
+            told = bench.arm.kinematics.tool_poses(bench.arm.set_point[0])[0]
+            distances.append(np.linalg.norm(planned - told))
+
+    bench.start(plan)
+    bench.run(3.0, compare)
+    assert len(distances) > 100
+    assert max(distances) < 5e-4
+
+
+def test_every_command_ends_at_rest_and_inside_the_limits(bench):
+    bench.start()
+    bench.run_until(PlaybackState.FINISHED)
+    assert len(bench.commands) > 100
+    for command in bench.commands:
+        assert not command.velocities_rad_s[-1].any()
+        assert not command.accelerations_rad_s2[-1].any()
+        assert bench.playback.planner.violations(command) == ()
+
+
+def test_replacing_the_plan_ten_times_makes_no_step(bench):
+    rng = np.random.default_rng(3)
+    bench.start(play_sec=0.5)
+    for _ in range(10):
+        bend = rng.uniform(-0.06, 0.06, size=3)
+        bench.playback.set_plan(straight_plan(bench.arm.time_ns, bend=bend))
+        bench.run(0.2)
+        assert bench.playback.state is PlaybackState.PLAYING
+    bench.run_until(PlaybackState.FINISHED)
+    assert_smooth(bench)
+
+
+def test_a_new_plan_goes_on_where_the_old_one_was(bench):
+    bench.start(play_sec=1.2)
+    before = bench.playback.status().progress
+    bench.playback.set_plan(straight_plan(bench.arm.time_ns, bend=(0.0, 0.05, 0.0)))
+    bench.run(0.1)
+    assert before <= bench.playback.status().progress < before + 0.1
+
+
+def test_a_deformation_shifts_the_rest_of_the_plan(bench):
+    bench.start(play_sec=1.0)
+    shift = np.zeros(3)
+
+    def push():
+        shift[1] = max(shift[1] - 0.004, -0.05)
+        bench.playback.set_deformation(
+            Deformation(stamp_ns=bench.arm.time_ns, frame_id='fr3_link0', shift=shift)
+        )
+
+    bench.run(2.0, push)
+    bench.run_until(PlaybackState.FINISHED)
+    np.testing.assert_allclose(bench.tool_set_points()[-1], [0.6, 0.25, 0.2], atol=1e-3)
+    assert_smooth(bench)
+
+
+def test_a_shift_beyond_reach_is_followed_as_far_as_it_goes(bench):
+    bench.start(play_sec=1.0)
+    far = Deformation(stamp_ns=bench.arm.time_ns, frame_id='fr3_link0', shift=[0.39, 0.0, 0.0])
+    bench.playback.set_deformation(far)
+    bench.run_until(PlaybackState.FINISHED)
+    assert 'not shifted further' in bench.playback.warning
+    assert_smooth(bench)
+
+
+def test_paused_it_rests_on_its_path_and_resumes_from_there(bench):
+    bench.start(play_sec=1.2)
+    bench.playback.pause()
+    bench.run(1.0)
+    progress = bench.playback.status().progress
+    assert bench.speed() == 0.0
+    bench.run(1.0)
+    assert bench.playback.status().progress == progress
+    bench.playback.resume()
+    bench.run_until(PlaybackState.FINISHED)
+    assert_smooth(bench)
+
+
+def test_stopped_it_rests_and_starts_anew(bench):
+    bench.start(play_sec=1.2)
+    bench.playback.stop()
+    bench.run(1.0)
+    assert bench.speed() == 0.0
+    assert bench.playback.status().progress == 0.0
+    bench.playback.start()
+    bench.run_until(PlaybackState.FINISHED)
+    assert_smooth(bench)
+
+
+def test_home_brings_it_home(bench):
+    bench.start(play_sec=1.2)
+    bench.playback.pause()
+    bench.run(1.0)
+    bench.playback.home()
+    bench.run_until(PlaybackState.IDLE)
+    bench.run(0.1)
+    home = bench.arm.kinematics.description.home_rad
+    np.testing.assert_allclose(bench.arm.set_point[0], home, atol=1e-9)
+    assert_smooth(bench)
+
+
+def test_a_plan_takes_the_time_it_is_given(bench):
+    bench.start()
+    begun = len(bench.states)
+    bench.run_until(PlaybackState.FINISHED)
+    assert (len(bench.states) - begun) / 1000 == pytest.approx(3.5, abs=0.5)
+
+
+def test_killed_in_mid_motion_it_holds_soon_on_its_path(bench):
+    bench.start(play_sec=1.2)
+    assert bench.speed() > 0.01
+    bench.faults.playback_dead = True
+    bench.run(HOLD_SEC + 0.001)
+    assert bench.speed() == 0.0
+    held = bench.arm.set_point[0].copy()
+    bench.run(3.0)
+    np.testing.assert_array_equal(bench.arm.set_point[0], held)
+    assert np.abs(bench.arm.joints_rad - held).max() < 0.01
+    assert_smooth(bench)
+
+
+def silent_joints(bench):
+    bench.faults.joints_silent = True
+
+
+def silent_torque(bench):
+    bench.faults.torque_silent = True
+
+
+def nan_joints(bench):
+    bench.faults.joints_nan = True
+
+
+def nan_torque(bench):
+    bench.faults.torque_nan = True
+
+
+def clock_ahead(bench):
+    bench.faults.clock_offset_ns = 5 * SECOND_NS
+
+
+def clock_behind(bench):
+    bench.faults.clock_offset_ns = -5 * SECOND_NS
+
+
+def second_publisher(bench):
+    bench.faults.other_publishers = 1
+
+
+def lost_controller(bench):
+    bench.faults.controller_lost = True
+
+
+FAULTS = [
+    (silent_joints, 'robot state is'),
+    (silent_torque, 'external torque is'),
+    (nan_joints, 'robot state holds a value that is not a number'),
+    (nan_torque, 'external torque holds a value that is not a number'),
+    (clock_ahead, 'the clock jumped by 5.00 s'),
+    (clock_behind, 'the clock jumped by -5.00 s'),
+    (second_publisher, 'other publisher'),
+    (lost_controller, 'no controller listens'),
+]
+
+
+@pytest.mark.parametrize(
+    ('inject', 'words'), FAULTS, ids=lambda value: getattr(value, '__name__', '')
+)
+def test_a_fault_makes_it_hold_say_why_and_wait_for_a_resume(bench, inject, words):
+    bench.start(play_sec=1.2)
+    healthy = dataclasses.replace(bench.faults)
+    inject(bench)
+    bench.run(0.3)
+    assert bench.playback.state is PlaybackState.FAULT
+    assert words in bench.playback.fault
+    bench.run(HOLD_SEC)
+    assert bench.speed() == 0.0
+    held = bench.arm.set_point[0].copy()
+    if inject not in (clock_ahead, clock_behind):
+        with pytest.raises(PlaybackRefusedError):
+            bench.playback.resume()
+    # The cause is gone, and yet nothing moves by itself.
+    bench.faults = healthy
+    bench.run(1.0)
+    assert bench.playback.state is PlaybackState.FAULT
+    np.testing.assert_array_equal(bench.arm.set_point[0], held)
+    progress = bench.playback.status().progress
+    bench.playback.resume()
+    bench.run_until(PlaybackState.PLAYING)
+    assert bench.playback.status().progress == pytest.approx(progress, abs=0.02)
+    bench.run_until(PlaybackState.FINISHED)
+    assert_smooth(bench)
+
+
+@pytest.mark.parametrize('state', [PlaybackState.HOMING, PlaybackState.PLAYING])
+def test_a_fault_is_noticed_on_every_way(bench, state):
+    bench.playback.set_plan(straight_plan(bench.arm.time_ns))
+    bench.playback.start()
+    bench.run_until(state)
+    bench.run(0.7)
+    bench.faults.other_publishers = 1
+    bench.run(0.1 + HOLD_SEC)
+    assert bench.playback.state is PlaybackState.FAULT
+    assert bench.speed() == 0.0
+    bench.faults.other_publishers = 0
+    bench.run(0.1)
+    bench.playback.resume()
+    bench.run_until(PlaybackState.FINISHED)
+    assert_smooth(bench)
+
+
+def test_too_large_a_force_makes_it_hold(bench):
+    bench.start(play_sec=1.2)
+    bench.run(0.5, lambda: bench.arm.push([0.0, 45.0, 0.0, 0.0, 0.0, 8.0]))
+    assert 'too large a force' in bench.playback.fault
+    bench.run(HOLD_SEC + 2.0)
+    assert bench.speed() == 0.0
+    bench.playback.resume()
+    bench.run_until(PlaybackState.FINISHED)
+    assert_smooth(bench)
+
+
+def test_a_push_to_be_learned_from_does_not_stop_it(bench):
+    bench.start(play_sec=1.0)
+    bench.run(1.5, lambda: bench.arm.push([0.0, 20.0, 0.0, 0.0, 0.0, 0.0]))
+    assert bench.playback.state is PlaybackState.PLAYING
+
+
+def test_an_arm_held_far_away_makes_it_hold():
+    soft = SimulationParameters(stiffness_nm=(20.0,) * 7, damping_nm_s=(5.0,) * 7)
+    bench = Bench(simulation=soft, config=PlaybackParameters(largest_deviation_m=0.1))
+    bench.start(play_sec=1.0)
+    bench.run(2.0, lambda: bench.arm.push([0.0, -20.0, 0.0, 0.0, 0.0, 0.0]))
+    assert 'from its set-point' in bench.playback.fault
+
+
+def reflex(bench):
+    bench.arm.push([0.0, 0.0, -90.0, 0.0, 0.0, 0.0])
+
+
+def user_stop(bench):
+    bench.arm.set_user_stop(True)
+
+
+@pytest.mark.parametrize(
+    ('inject', 'release', 'words'),
+    [
+        (reflex, lambda bench: bench.arm.recover(), 'reflex'),
+        (user_stop, lambda bench: bench.arm.set_user_stop(False), 'user stopped'),
+    ],
+)
+def test_after_a_stop_of_the_arm_it_goes_on_from_where_the_arm_is(bench, inject, release, words):
+    bench.start(play_sec=1.2)
+    inject(bench)
+    bench.run(1.0)
+    assert bench.playback.state is PlaybackState.FAULT
+    assert words in bench.playback.fault
+    with pytest.raises(PlaybackRefusedError, match=words):
+        bench.playback.resume()
+    release(bench)
+    bench.run(1.0)
+    bench.set_points.clear()
+    bench.playback.resume()
+    bench.run_until(PlaybackState.FINISHED)
+    assert_smooth(bench)
+
+
+def test_asleep_for_longer_than_its_horizon_it_holds(bench):
+    bench.start(play_sec=1.2)
+    bench.faults.playback_dead = True
+    bench.run(0.5)
+    bench.faults.playback_dead = False
+    bench.run(0.1)
+    assert 'asleep' in bench.playback.fault
+    bench.run(HOLD_SEC)
+    bench.playback.resume()
+    bench.run_until(PlaybackState.FINISHED)
+    assert_smooth(bench)
+
+
+def test_time_that_runs_back_makes_it_hold(bench):
+    bench.start(play_sec=1.2)
+    now = bench.now()
+    moved = dataclasses.replace(
+        now, ros_ns=now.ros_ns - 9 * SECOND_NS, steady_sec=now.steady_sec - 9.0
+    )
+    bench.playback._clock = lambda: moved
+    command = bench.playback.tick()
+    assert 'time ran back' in bench.playback.fault
+    # The controller is told to begin at once, and to come to rest where it is.
+    assert command.stamp_ns == 0
+    assert command.times_sec[-1] <= HOLD_SEC
+    wanted = bench.arm.set_point[0]
+    assert np.abs(command.positions_rad[0] - wanted).max() < 0.02
+
+
+def test_an_unreachable_plan_is_refused_with_its_waypoint_before_anything_moves(bench):
+    with pytest.raises(RewardLearningError, match='waypoint 4'):
+        bench.playback.set_plan(straight_plan(bench.arm.time_ns, end=(0.8, 0.6, 0.7)))
+    with pytest.raises(RewardLearningError, match='waypoint'):
+        bench.playback.start()
+    bench.run(0.5)
+    assert bench.commands == []
+
+
+def test_an_unreachable_plan_in_mid_motion_holds_and_keeps_the_old_one(bench):
+    bench.start(play_sec=1.2)
+    with pytest.raises(RewardLearningError, match='waypoint'):
+        bench.playback.set_plan(straight_plan(bench.arm.time_ns, end=(0.8, 0.6, 0.7)))
+    bench.run(HOLD_SEC)
+    assert 'plan refused' in bench.playback.fault
+    assert bench.speed() == 0.0
+    bench.playback.resume()
+    bench.run_until(PlaybackState.FINISHED)
+    np.testing.assert_allclose(bench.tool_set_points()[-1], [0.6, 0.3, 0.2], atol=1e-3)
+    assert_smooth(bench)
+
+
+def test_a_plan_outside_the_workspace_is_refused(bench):
+    with pytest.raises(RewardLearningError, match='outside the workspace'):
+        bench.playback.set_plan(straight_plan(bench.arm.time_ns, end=(0.6, 0.3, 0.005)))
+
+
+def test_a_stale_plan_is_not_started(bench):
+    bench.playback.set_plan(straight_plan(bench.arm.time_ns))
+    bench.arm.time_ns += 4000 * SECOND_NS
+    bench.tick()
+    with pytest.raises(PlaybackRefusedError, match='stale'):
+        bench.playback.start()
+
+
+def test_a_plan_from_the_past_does_not_replace_a_newer_one(bench):
+    bench.start(play_sec=1.0)
+    with pytest.raises(PlaybackRefusedError, match='older'):
+        bench.playback.set_plan(straight_plan(1, bend=(0.0, 0.05, 0.0)))
+    assert bench.playback.state is PlaybackState.PLAYING
+
+
+@pytest.mark.parametrize('action', ['pause', 'resume'])
+def test_what_makes_no_sense_at_rest_is_refused(bench, action):
+    with pytest.raises(PlaybackRefusedError, match='playback is idle'):
+        getattr(bench.playback, action)()
+
+
+def test_without_a_plan_there_is_no_start(bench):
+    with pytest.raises(PlaybackRefusedError, match='no plan'):
+        bench.playback.start()
+    assert bench.playback.state is PlaybackState.IDLE
