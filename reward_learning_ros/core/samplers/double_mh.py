@@ -24,7 +24,13 @@ from reward_learning_ros.core.samplers.ensemble import (
     choose_member,
     nearest_anchor,
 )
-from reward_learning_ros.core.samplers.kernels import KINDS, SPACE_TYPE, Scratch, advance, load
+from reward_learning_ros.core.samplers.kernels import (
+    KINDS,
+    SPACE_TYPE,
+    advance,
+    load,
+    make_scratch,
+)
 from reward_learning_ros.core.samplers.outer import (
     OUTER_TYPE,
     Outer,
@@ -146,19 +152,7 @@ def double_mh_chain(
                 space = spaces[auxiliaries.space[block]]
                 members = ensembles[auxiliaries.space[block]]
                 anchor = nearest_anchor(eta_proposed, members)
-                rows = space.profiles.shape[0]
-                waypoints = space.profiles.shape[1]
-                axes = space.plan.shape[1]
-                scratch = Scratch(
-                    np.empty((rows, axes)),
-                    np.empty((rows, axes)),
-                    np.empty((rows, waypoints, axes)),
-                    np.empty((rows, waypoints, axes)),
-                    np.empty((rows, dimensions)),
-                    np.empty((rows, dimensions)),
-                    np.empty(dimensions + 1),
-                    np.empty(dimensions + 1),
-                )
+                scratch = make_scratch(space, dimensions)
                 jumped = False
                 if start == START_ENSEMBLE:
                     member = choose_member(

@@ -48,14 +48,21 @@ class Space(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Working memory of one chain: the current state's trajectories and the proposed ones."""
+    """Working memory of one chain: the current state and the proposed one.
+
+    Trajectories and features are kept twice, and a row's slot tells which of the two is current:
+    so accepting a proposal turns slots over and copies nothing. Row 0 is the plan, row i the
+    trajectory after correction i.
+    """
 
     deltas: np.ndarray  # (K, m)
     proposed_deltas: np.ndarray  # (K, m)
-    trajectories: np.ndarray  # (K, n, m)
-    proposed_trajectories: np.ndarray  # (K, n, m)
-    features: np.ndarray  # (K, d)
-    proposed_features: np.ndarray  # (K, d)
+    moves: np.ndarray  # (2, K, n m) what each correction adds to its trajectory
+    move_slots: np.ndarray  # (K,)
+    trajectories: np.ndarray  # (2, K + 1, n, m)
+    flat: np.ndarray  # (2, K + 1, n m) the same memory
+    features: np.ndarray  # (2, K + 1, d)
+    slots: np.ndarray  # (K + 1,)
     statistics: np.ndarray  # (d + 1,)
     proposed_statistics: np.ndarray  # (d + 1,)
 
@@ -67,96 +74,115 @@ def _array(dimensions: int, dtype: Any = types.float64) -> Any:
 SPACE_TYPE = types.NamedTuple(
     [*[_array(k) for k in (2, 2, 1, 1, 2, 2, 1, 1)], _array(2, types.int64)], Space
 )
-SCRATCH_TYPE = types.NamedTuple([_array(k) for k in (2, 2, 3, 3, 2, 2, 1, 1)], Scratch)
+_SLOTS = _array(1, types.int64)
+SCRATCH_TYPE = types.NamedTuple(
+    [
+        _array(2),
+        _array(2),
+        _array(3),
+        _SLOTS,
+        _array(4),
+        _array(3),
+        _array(3),
+        _SLOTS,
+        _array(1),
+        _array(1),
+    ],
+    Scratch,
+)
 VECTOR = _array(1)
 
 
+@numba.njit(SCRATCH_TYPE(SPACE_TYPE, types.int64), cache=True, nogil=True)
 def make_scratch(space: Space, size: int) -> Scratch:
     """Allocate the working memory for a space with `size` features."""
     rows, waypoints = space.profiles.shape
     dimensions = space.plan.shape[1]
+    trajectories = np.zeros((2, rows + 1, waypoints, dimensions))
+    trajectories[:, 0] = space.plan
     return Scratch(
-        *np.zeros((2, rows, dimensions)),
-        *np.zeros((2, rows, waypoints, dimensions)),
-        *np.zeros((2, rows, size)),
-        *np.zeros((2, size + 1)),
+        np.zeros((rows, dimensions)),
+        np.zeros((rows, dimensions)),
+        np.zeros((2, rows, waypoints * dimensions)),
+        np.zeros(rows, dtype=np.int64),
+        trajectories,
+        trajectories.reshape(2, rows + 1, waypoints * dimensions),
+        np.zeros((2, rows + 1, size)),
+        np.zeros(rows + 1, dtype=np.int64),
+        np.zeros(size + 1),
+        np.zeros(size + 1),
     )
 
 
-@numba.njit(
-    types.boolean(FEATURES_TYPE, SPACE_TYPE, SCRATCH_TYPE, types.int64),
-    cache=True,
-    nogil=True,
-    error_model='numpy',
-)
-def propose(features: Features, space: Space, scratch: Scratch, first: int) -> bool:
-    """Evaluate the proposed deltas from row `first` on; return whether they are in the space."""
+# The two parts of a step are compiled into their callers: called, they would pass a hundred words.
+@numba.njit(inline='always')
+def propose(features: Features, space: Space, scratch: Scratch, first: int, last: int) -> bool:
+    """Evaluate the proposed deltas, changed in rows first to last; return whether they may be."""
     rows, waypoints = space.profiles.shape
     dimensions = space.plan.shape[1]
-    size = scratch.features.shape[1]
+    size = scratch.statistics.shape[0] - 1
     statistics = scratch.proposed_statistics
     for feature in range(size + 1):
         statistics[feature] = scratch.statistics[feature]
-    for row in range(first, rows):
-        if row == 0:
-            before = space.plan
-        elif row == first:
-            before = scratch.trajectories[row - 1]
-        else:
-            before = scratch.proposed_trajectories[row - 1]
-        after = scratch.proposed_trajectories[row]
-        for waypoint in range(waypoints):
-            moved = space.profiles[row, waypoint]
-            for axis in range(dimensions):
-                after[waypoint, axis] = (
-                    before[waypoint, axis] + moved * scratch.proposed_deltas[row, axis]
+    for row in range(first, last + 1):
+        slot = 1 - scratch.move_slots[row]
+        for axis in range(dimensions):
+            delta = scratch.proposed_deltas[row, axis]
+            for waypoint in range(waypoints):
+                scratch.moves[slot, row, waypoint * dimensions + axis] = (
+                    space.profiles[row, waypoint] * delta
                 )
+    before = scratch.slots[first]
+    inside = True
+    for row in range(first, rows):
+        after = 1 - scratch.slots[row + 1]
+        move = scratch.move_slots[row] if row > last else 1 - scratch.move_slots[row]
+        for index in range(waypoints * dimensions):
+            scratch.flat[after, row + 1, index] = (
+                scratch.flat[before, row, index] + scratch.moves[move, row, index]
+            )
         for waypoint in range(space.driven[row, 0], space.driven[row, 1]):
             for axis in range(dimensions):
-                if (
-                    after[waypoint, axis] < space.workspace_low[axis]
-                    or after[waypoint, axis] > space.workspace_high[axis]
-                ):
-                    return False
+                value = scratch.trajectories[after, row + 1, waypoint, axis]
+                if value < space.workspace_low[axis] or value > space.workspace_high[axis]:
+                    inside = False
+        if not inside:
+            break
         discount = space.discounts[row]
         if discount != 0.0:
-            values = scratch.proposed_features[row]
-            features(after, values)
+            features(scratch.trajectories[after, row + 1], scratch.features[after, row + 1])
             for feature in range(size):
                 statistics[feature] += discount * (
-                    values[feature] - scratch.features[row, feature]
+                    scratch.features[after, row + 1, feature]
+                    - scratch.features[1 - after, row + 1, feature]
                 )
         effort = space.efforts[row]
-        if effort != 0.0:
+        if effort != 0.0 and row <= last:
             change = 0.0
             for axis in range(dimensions):
                 old = scratch.deltas[row, axis]
                 new = scratch.proposed_deltas[row, axis]
                 change += new * new - old * old
             statistics[size] -= effort * change
+        before = after
     # What has no finite reward is no trajectory: it could not be weighed against others.
     for feature in range(size + 1):
         if not np.isfinite(statistics[feature]):
-            return False
-    return True
+            inside = False
+    return inside
 
 
-@numba.njit(types.void(SCRATCH_TYPE, types.int64), cache=True, nogil=True)
-def accept(scratch: Scratch, first: int) -> None:
-    """Make the proposed state, evaluated from row `first` on, the current one."""
-    rows, waypoints, dimensions = scratch.trajectories.shape
-    size = scratch.features.shape[1]
-    for row in range(first, rows):
+@numba.njit(inline='always')
+def accept(scratch: Scratch, first: int, last: int) -> None:
+    """Make the proposed state, changed in rows first to last, the current one."""
+    rows, dimensions = scratch.deltas.shape
+    for row in range(first, last + 1):
+        scratch.move_slots[row] = 1 - scratch.move_slots[row]
         for axis in range(dimensions):
             scratch.deltas[row, axis] = scratch.proposed_deltas[row, axis]
-        for waypoint in range(waypoints):
-            for axis in range(dimensions):
-                scratch.trajectories[row, waypoint, axis] = scratch.proposed_trajectories[
-                    row, waypoint, axis
-                ]
-        for feature in range(size):
-            scratch.features[row, feature] = scratch.proposed_features[row, feature]
-    for feature in range(size + 1):
+    for row in range(first + 1, rows + 1):
+        scratch.slots[row] = 1 - scratch.slots[row]
+    for feature in range(scratch.statistics.shape[0]):
         scratch.statistics[feature] = scratch.proposed_statistics[feature]
 
 
@@ -172,8 +198,9 @@ def load(features: Features, space: Space, scratch: Scratch, deltas: np.ndarray)
     scratch.features[:] = 0.0
     scratch.statistics[:] = 0.0
     scratch.proposed_deltas[:] = deltas
-    inside = propose(features, space, scratch, 0)
-    accept(scratch, 0)
+    last = deltas.shape[0] - 1
+    inside = propose(features, space, scratch, 0, last)
+    accept(scratch, 0, last)
     return inside
 
 
@@ -215,6 +242,8 @@ def draw(space: Space, deltas: np.ndarray, rng: np.random.Generator) -> bool:
 @numba.njit(types.float64(types.float64, types.float64, types.float64), cache=True, nogil=True)
 def reflect(value: float, low: float, high: float) -> float:
     """Fold a value at the bounds until it lies between them."""
+    if low <= value <= high:
+        return value
     width = high - low
     if width <= 0.0:
         return low
@@ -265,8 +294,9 @@ def advance(
     total = 0
     for _ in range(steps):
         choice = rng.random()
-        row = int(rng.random() * rows)
-        other = int(rng.random() * rows)
+        pair = int(rng.random() * rows * rows)
+        row = pair // rows
+        other = pair - row * rows
         first = min(row, other)
         last = max(row, other)
         inside = True
@@ -313,7 +343,7 @@ def advance(
                         inside = False
         counts[kind, 0] += 1
         accepted = False
-        if inside and propose(features, space, scratch, first):
+        if inside and propose(features, space, scratch, first, last):
             change = 0.0
             for index in range(size):
                 change += eta[index] * (
@@ -322,7 +352,7 @@ def advance(
             # A comparison with NaN is false, so a NaN is a rejection.
             accepted = change >= 0.0 or np.log(rng.random()) < change
         if accepted:
-            accept(scratch, first)
+            accept(scratch, first, last)
             counts[kind, 1] += 1
             total += 1
         else:

@@ -49,8 +49,6 @@ _VECTOR = types.Array(types.float64, 1, 'C')
     types.float64(TABLE_TYPE, _VECTOR, types.boolean),
     cache=True,
     nogil=True,
-    # The order of a sum may change here: that is what lets it be vectorised.
-    fastmath={'reassoc', 'nsz', 'contract'},
 )
 def log_normalizer(table: Table, eta: np.ndarray, maximum: bool) -> float:
     """Return log Σ_j exp(η · T_j + a_j), or the largest of the exponents."""

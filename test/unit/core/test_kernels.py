@@ -23,6 +23,11 @@ def space_of(task, sequence, **model):
     return gather_evidence(task, sequence, HumanModel(**model)).spaces[0]
 
 
+def current(scratch):
+    rows = np.arange(1, len(scratch.slots))
+    return scratch.trajectories[scratch.slots[1:], rows]
+
+
 @pytest.mark.parametrize('value', [-3.7, -0.2, 0.0, 0.4, 1.0, 1.3, 9.1])
 def test_reflection_folds_into_the_bounds_and_keeps_what_is_inside(value):
     folded = reflect(value, 0.0, 1.0)
@@ -55,7 +60,7 @@ def test_statistics_kept_step_by_step_equal_those_computed_afresh(
     again = make_scratch(space, task.size)
     assert load(task.compiled_features, space, again, scratch.deltas)
     np.testing.assert_allclose(scratch.statistics, again.statistics, atol=1e-9)
-    np.testing.assert_allclose(scratch.trajectories, again.trajectories, atol=1e-12)
+    np.testing.assert_allclose(current(scratch), current(again), atol=1e-12)
 
 
 @pytest.mark.parametrize('beta', [1.0, 5.0])
@@ -71,7 +76,7 @@ def test_the_inner_sampler_draws_from_the_human_model(beta, corrections_of):
     samples = []
     for _ in range(sized(4000, 1500)):
         advance(task.compiled_features, space, scratch, eta, sized(20, 4), 0.3, rng, counts)
-        samples.append(scratch.features[0].copy())
+        samples.append(scratch.statistics[:2].copy())
     nodes = TrajectoryQuadrature.of(task)
     weights = np.exp(beta * nodes.features @ theta + nodes.log_weights)
     mean = weights @ nodes.features / weights.sum()

@@ -1,0 +1,231 @@
+"""Inference: how right, how fast, how large.
+
+Numbers about real recordings need the published user study (option or variable
+`PUBLISHED_STUDY`, a folder with Task1 and Task2); without it they are left out, by name.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import scalar_press
+from reward_learning_ros import core
+from reward_learning_ros.core.human_model import HumanModel, gather_evidence
+from reward_learning_ros.core.reference import (
+    TrajectoryQuadrature,
+    quadrature_posterior,
+    reference_posterior,
+)
+from reward_learning_ros.core.samplers.kernels import KINDS, advance, load, make_scratch
+from reward_learning_ros.study.calibration import calibrate
+
+STUDY = Path(
+    os.environ.get('PUBLISHED_STUDY', Path(__file__).parents[2] / 'shared/published_study')
+)
+# As the authors' code weighs a sequence.
+PUBLISHED_MODEL = {'gamma': 0.9, 'effort': 0.0}
+
+
+def run() -> dict[str, Any]:
+    """Measure everything, printing as it goes."""
+    warnings.simplefilter('ignore')
+    results: dict[str, Any] = {}
+    for part in (speed, latency, scaling, cup, recordings, calibration):
+        for name, value in part().items():
+            results[name] = value
+            text = f'{value:.4g}' if isinstance(value, float) else str(value)
+            print(f'{name:<64} {text}', flush=True)
+    return results
+
+
+def seven_corrections() -> tuple[core.Task, core.CorrectionSequence]:
+    """Return Press and seven corrections of it towards the button, as a person might give them."""
+    task = core.load_task('press')
+    rng = np.random.default_rng(5)
+    deltas = rng.uniform(-0.03, 0.03, (7, 3)) + [0.0, -0.04, -0.01]
+    return task, core.CorrectionSequence.from_deltas(task.plan, deltas)
+
+
+def speed() -> dict[str, Any]:
+    """Steps of the inner sampler: compiled against scalar NumPy, two threads against one."""
+    task, sequence = seven_corrections()
+    space = gather_evidence(task, sequence, HumanModel(**PUBLISHED_MODEL)).spaces[0]
+    theta = np.full(4, 0.5)
+    eta = np.append(5.0 * theta, 5.0)
+
+    def compiled(count: int, seed: int = 0) -> None:
+        scratch = make_scratch(space, 4)
+        load(task.compiled_features, space, scratch, np.zeros((7, 3)))
+        counts = np.zeros((KINDS, 2), dtype=np.int64)
+        rng = np.random.default_rng(seed)
+        advance(task.compiled_features, space, scratch, eta, count, 0.5, rng, counts)
+
+    def scalar(count: int) -> None:
+        scalar_press.inner_steps(theta, 5.0, 0.9, count, np.random.default_rng(0))
+
+    compiled(1000)
+    rounds = []
+    for _ in range(5):
+        slow = _rate(lambda: scalar(400), 400)
+        fast = _rate(lambda: compiled(400_000), 400_000)
+        rounds.append((slow, fast, fast / slow))
+    slow, fast, ratio = np.median(rounds, axis=0)
+    with ThreadPoolExecutor(2) as pool:
+        speedups = []
+        for _ in range(5):
+            one = _rate(lambda: compiled(800_000), 800_000)
+            both = _rate(lambda: list(pool.map(compiled, (800_000, 800_000))), 1_600_000)
+            speedups.append(both / one)
+    return {
+        'inner steps per second, scalar NumPy': float(slow),
+        'inner steps per second, compiled, one core': float(fast),
+        'compiled / scalar NumPy (at least 1000)': float(ratio),
+        'two threads / one (at least 1.8)': float(np.median(speedups)),
+    }
+
+
+def latency() -> dict[str, Any]:
+    """From seven corrections on Press, β inferred, to R̂ ≤ 1.01 and ESS ≥ 400."""
+    task, sequence = seven_corrections()
+    core.infer(task, sequence, seed=99)
+    times, effective, r_hat = [], [], []
+    for seed in range(7):
+        started = time.perf_counter()
+        posterior = core.infer(task, sequence, seed=seed)
+        times.append(time.perf_counter() - started)
+        effective.append(posterior.diagnostics['min_ess_bulk'])
+        r_hat.append(posterior.diagnostics['max_r_hat'])
+    code = (
+        'import time; t = time.perf_counter(); import numpy as np; from benchmarks.inference import '
+        'seven_corrections; from reward_learning_ros import core; '
+        'p = core.infer(*seven_corrections(), seed=0); print(time.perf_counter() - t)'
+    )
+    fresh = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, check=True
+    ).stdout
+    return {
+        'seven corrections, s, median of 7 seeds (at most 1)': float(np.median(times)),
+        'smallest bulk ESS, worst of 7 seeds (at least 400)': float(np.min(effective)),
+        'largest R-hat, median of 7 seeds (at most 1.01)': float(np.median(r_hat)),
+        'largest R-hat, worst of 7 seeds': float(np.max(r_hat)),
+        'first call after a restart, s, imports included (at most 2)': float(fresh),
+    }
+
+
+def scaling() -> dict[str, Any]:
+    """Time and memory as corrections and waypoints grow, for the same number of steps."""
+    results: dict[str, Any] = {}
+    base = core.load_task('press')
+    settings = core.Settings(
+        warmup=80,
+        batch=100,
+        max_draws=100,
+        ensemble=core.EnsembleSize(seeds=2048, members=32, anneal_steps=8),
+    )
+    for waypoints in (8, 64):
+        task = core.Task(
+            name=f'press{waypoints}',
+            feature_names=base.feature_names,
+            features=base.features,
+            plan=np.linspace(base.plan[0], base.plan[-1], waypoints),
+            space=base.space,
+        )
+        for count in (7, 25, 100):
+            rng = np.random.default_rng(0)
+            onsets = np.sort(rng.integers(1, waypoints, size=count))
+            deltas = rng.uniform(-0.02, 0.02, (count, 3))
+            sequence = core.CorrectionSequence.from_deltas(task.plan, deltas, onsets)
+            core.infer(task, sequence, seed=1, beta=5.0, settings=settings)
+            started = time.perf_counter()
+            posterior = core.infer(task, sequence, seed=2, beta=5.0, settings=settings)
+            elapsed = time.perf_counter() - started
+            steps = posterior.sampling['inner_steps']
+            results[f'µs per inner step, {count} corrections, {waypoints} waypoints'] = (
+                elapsed / steps * 1e6
+            )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    results['peak memory so far, MB (below 500)'] = float(peak)
+    return results
+
+
+def cup() -> dict[str, Any]:
+    """Total variation to quadrature on the cup: an auxiliary for each trajectory, and one."""
+    task = core.load_task('cup')
+    nodes = TrajectoryQuadrature.of(task)
+    rng = np.random.default_rng(0)
+    theta = np.array([np.cos(0.9), np.sin(0.9)])
+    results: dict[str, Any] = {}
+    for count in (1, 3, 10):
+        for beta in (1.0, 5.0):
+            exponents = beta * nodes.features @ theta + nodes.log_weights
+            probability = np.exp(exponents - exponents.max())
+            shown = rng.choice(len(probability), size=count, p=probability / probability.sum())
+            angles = -nodes.features[shown, 0] / 5.0 - 1.0
+            sequence = core.CorrectionSequence(plan=task.plan, corrected=angles.reshape(-1, 1, 1))
+            exact = quadrature_posterior(task, sequence, beta=beta)
+            for name, one in (('K auxiliaries', False), ('one auxiliary', True)):
+                posterior = core.infer(
+                    task,
+                    sequence,
+                    dependence='independent',
+                    beta=beta,
+                    seed=1,
+                    settings=core.Settings(target_ess=6000.0, one_auxiliary=one),
+                )
+                key = f'total variation, {name}, K = {count}, β = {beta:g}'
+                results[key if one else key + ' (at most 0.03)'] = exact.total_variation(posterior)
+    return results
+
+
+def recordings() -> dict[str, Any]:
+    """Distance to the reference posterior mean on real recordings of Press and Reach."""
+    from reward_learning_ros.bags.published_study import read_corrections
+
+    if not STUDY.is_dir():
+        return {'recordings of the published study': f'left out: {STUDY} is not here'}
+    results: dict[str, Any] = {}
+    for name in ('press', 'reach'):
+        task = core.load_task(name)
+        for beta in (2.0, 5.0, 20.0):
+            errors = []
+            for sequence in read_corrections(STUDY, task):
+                options = {'beta': beta, **PUBLISHED_MODEL}
+                exact = reference_posterior(task, sequence, seed=9, **options)
+                found = core.infer(task, sequence, seed=3, **options)
+                errors.append(np.abs(found.mean - exact.mean).mean())
+            allowed = 0.05 if beta == 20.0 else 0.03
+            label = f'|mean − reference mean|, {name}, β = {beta:g}, {len(errors)} recordings'
+            results[f'{label} (at most {allowed})'] = float(np.mean(errors))
+            results[f'{label}, worst'] = float(np.max(errors))
+    return results
+
+
+def calibration() -> dict[str, Any]:
+    """Simulation-based calibration with 200 simulated people."""
+    results: dict[str, Any] = {}
+    for name in ('press', 'reach'):
+        for beta in (5.0, 'infer'):
+            outcome = calibrate(name, humans=200, beta=beta, seed=1)
+            label = f'{name}, β {"inferred" if beta == "infer" else "= 5"}'
+            for quantity, p_value, covered in zip(
+                outcome.names, outcome.p_values, outcome.coverage
+            ):
+                results[f'rank p, {label}, {quantity} (above 0.01)'] = float(p_value)
+                results[f'90 % coverage, {label}, {quantity} (0.85 to 0.95)'] = float(covered)
+    return results
+
+
+def _rate(function: Any, count: int) -> float:
+    started = time.perf_counter()
+    function()
+    return count / (time.perf_counter() - started)

@@ -1,0 +1,1 @@
+"""Recordings, ours and those of others; no ROS."""

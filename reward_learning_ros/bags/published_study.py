@@ -1,0 +1,111 @@
+"""The recordings that the paper's authors published, read without running what is in them."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
+from reward_learning_ros.core.task import Task
+from reward_learning_ros.core.trajectory import CorrectionSequence
+
+# Folder of each task in the authors' layout.
+FOLDERS = {'press': 'Task1', 'reach': 'Task2', 'push': 'Task3'}
+# What a pickle of numbers may name; anything else could run code.
+_ADMITTED = {
+    ('numpy.core.multiarray', '_reconstruct'),
+    ('numpy._core.multiarray', '_reconstruct'),
+    ('numpy.core.multiarray', 'scalar'),
+    ('numpy._core.multiarray', 'scalar'),
+    ('numpy', 'ndarray'),
+    ('numpy', 'dtype'),
+}
+
+
+class UnsafePickleError(RewardLearningError):
+    """A pickle names something other than numbers and containers of them."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Recording:
+    """One participant teaching one θ.
+
+    Attributes:
+        participant: Number of the participant.
+        trial: Number of the trial.
+        rows: (N, 4) time in seconds and accumulated displacement of the plan in metres.
+        theta: (d,) the θ that was to be taught.
+    """
+
+    participant: int
+    trial: int
+    rows: np.ndarray
+    theta: np.ndarray
+
+
+def read_recordings(study: Path, folder: str) -> Iterator[Recording]:
+    """Yield the recordings of one task (`Task1` …), by participant and trial 1 to 3."""
+    data = Path(study) / folder / 'data'
+    if not data.is_dir():
+        raise InvalidInputError(f'{data} is no folder of recordings')
+    users = sorted(data.glob('user*'), key=lambda path: int(path.name.removeprefix('user')))
+    for user in users:
+        for trial in (1, 2, 3):
+            demo, theta = user / f'demo{trial}.pkl', user / f'theta{trial}.pkl'
+            if demo.is_file() and theta.is_file():
+                yield Recording(
+                    participant=int(user.name.removeprefix('user')),
+                    trial=trial,
+                    rows=_numbers(demo, 2),
+                    theta=_numbers(theta, 1),
+                )
+
+
+def corrections_of(recording: Recording, plan: np.ndarray) -> CorrectionSequence:
+    """Return the corrections of a plan that a recording holds, one for each waypoint but the first.
+
+    The displacement at evenly spaced rows is differenced; correction i shifts waypoint i and all
+    later ones.
+    """
+    waypoints, dimensions = plan.shape
+    chosen = np.round(np.linspace(0, len(recording.rows) - 1, waypoints)).astype(int)
+    displacement = recording.rows[chosen, 1 : 1 + dimensions]
+    # The first correction holds what came before the first row, too.
+    displacement[0] = 0.0
+    return CorrectionSequence.from_deltas(plan, np.diff(displacement, axis=0))
+
+
+def read_corrections(study: Path, task: Task) -> Iterator[CorrectionSequence]:
+    """Yield the corrections of all recordings of a task."""
+    for recording in read_recordings(study, FOLDERS[task.name]):
+        yield corrections_of(recording, task.plan)
+
+
+def load_numbers(content: bytes) -> Any:
+    """Unpickle NumPy arrays and builtin containers; refuse anything else."""
+    return _Unpickler(io.BytesIO(content), encoding='latin1').load()
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _ADMITTED:
+            raise UnsafePickleError(f'a pickle of numbers does not need {module}.{name}')
+        return super().find_class(module, name)
+
+
+def _numbers(path: Path, dimensions: int) -> np.ndarray:
+    try:
+        array = np.array(load_numbers(path.read_bytes()), dtype=np.float64)
+    except UnsafePickleError as error:
+        raise UnsafePickleError(f'{path}: {error}') from None
+    except Exception as error:
+        raise InvalidInputError(f'{path}: not a pickle of numbers ({error})') from None
+    if array.ndim != dimensions or not np.isfinite(array).all():
+        raise InvalidInputError(f'{path}: expected finite numbers in {dimensions} dimensions')
+    return array

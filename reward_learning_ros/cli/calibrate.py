@@ -1,0 +1,109 @@
+"""Check inference on simulated people: are its posteriors right on average?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+
+from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.parameters import Parameters, from_arguments, parameter
+from reward_learning_ros.parameters import add_arguments as add_parameters
+
+NAME = 'calibrate'
+HELP = 'simulation-based calibration of the inference'
+
+# What calibrated inference passes: p of uniform ranks, and coverage of 90 % intervals.
+P_VALUE = 0.01
+COVERAGE = (0.85, 0.95)
+EXIT_CALIBRATED = 0
+EXIT_NOT_CALIBRATED = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrateParameters(Parameters):
+    """What is calibrated on whom."""
+
+    task: str = parameter('press', description='Task that the simulated people correct')
+    humans: int = parameter(200, description='Number of simulated people', minimum=10)
+    corrections: int = parameter(7, description='Corrections of each', minimum=1, maximum=1000)
+    beta: str = parameter(
+        'infer', description="Rationality of the people: a number, or 'infer' to infer it too"
+    )
+    method: str = parameter(
+        'double_mh',
+        description='Sampler',
+        choices=('double_mh', 'ignore', 'maximum', 'sampling'),
+    )
+    dependence: str = parameter(
+        'dependent', description='Kind of corrections', choices=('dependent', 'independent')
+    )
+    seed: int = parameter(0, description='Seed of all random numbers', minimum=0)
+    workers: int = parameter(0, description='Processes; 0 means all cores', minimum=0)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the calibration."""
+    parser.add_argument('--json', action='store_true', help='print JSON')
+    add_parameters(parser, CalibrateParameters)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Calibrate, print ranks and coverage, and return 0 only if both are as they should be."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    from reward_learning_ros.study.calibration import calibrate
+
+    config = from_arguments(CalibrateParameters, options)
+    columns = (TextColumn('{task.description}'), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=Console(file=sys.stderr)) as bar:
+        row = bar.add_task('simulated people', total=config.humans)
+        result = calibrate(
+            config.task,
+            humans=config.humans,
+            count=config.corrections,
+            beta=_beta(config.beta),
+            method=config.method,
+            dependence=config.dependence,
+            seed=config.seed,
+            workers=config.workers or None,
+            on_done=lambda: bar.advance(row),
+        )
+    low, high = COVERAGE
+    passed = bool(
+        (result.p_values > P_VALUE).all()
+        and (result.coverage >= low).all()
+        and (result.coverage <= high).all()
+    )
+    rows = [
+        {'quantity': name, 'p_value': float(p_value), 'coverage': float(covered)}
+        for name, p_value, covered in zip(result.names, result.p_values, result.coverage)
+    ]
+    if options.json:
+        print(json.dumps({'calibrated': passed, 'quantities': rows}, indent=2))
+    else:
+        print(f'{"":<12}{"p of uniform ranks":>20}{"coverage of 90 %":>20}')
+        for line in rows:
+            print(f'{line["quantity"]:<12}{line["p_value"]:>20.3f}{line["coverage"]:>20.3f}')
+        wanted = f'p > {P_VALUE}, coverage {low} to {high}'
+        print(f'{"calibrated" if passed else "NOT calibrated"} ({wanted})')
+    return EXIT_CALIBRATED if passed else EXIT_NOT_CALIBRATED
+
+
+def _beta(text: str) -> float | str:
+    if text == 'infer':
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInputError(
+            f"beta is {text!r}; it must be 'infer' or a positive number"
+        ) from None
