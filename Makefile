@@ -13,7 +13,8 @@ PARALLEL = -n $(WORKERS) --dist loadfile
 RUN = $(PYTHON) -m tools.environment --ros $(ROS)
 
 .DEFAULT_GOAL := help
-.PHONY: help session test test-matrix test-matrix-one colcon lint types format doctor pins clean
+.PHONY: help session test test-matrix test-matrix-one bench colcon lint types format doctor pins \
+	clean
 
 # Told here, where no Python can: everything below starts with one.
 ifeq ($(shell command -v $(PYTHON) 2>/dev/null),)
@@ -34,6 +35,9 @@ test-matrix:  ## the suite on Kilted, and on the oldest and newest supported Pyt
 
 test-matrix-one:  ## one of them; another with the next commit
 	@$(PYTHON) -m tools.matrix --one $(PARALLEL) $(ARGS)
+
+bench:  ## the numbers, printed and as JSON under benchmarks/results
+	@$(RUN) python -m benchmarks $(ARGS)
 
 colcon:  ## colcon build and colcon test against the environment's ROS 2
 	@$(RUN) python -m tools.colcon_check

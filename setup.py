@@ -62,7 +62,9 @@ setup(
     entry_points={
         'console_scripts': [
             'reward_learning = reward_learning_ros.cli.main:main',
+            'simulated_arm = reward_learning_ros.nodes.simulated_arm:main',
             'smoke_node = reward_learning_ros.nodes.smoke:main',
+            'trajectory_playback = reward_learning_ros.nodes.trajectory_playback:main',
         ],
         'reward_learning_ros.tasks': [
             'close = reward_learning_ros.arm.tasks.close:make_task',

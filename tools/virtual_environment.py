@@ -203,7 +203,7 @@ def _last_step(log: Path) -> str:
         words.seek(0, os.SEEK_END)
         words.seek(-min(words.tell(), 4096), os.SEEK_END)
         lines = words.read().decode(errors='replace').splitlines()
-    steps = ('Collecting', 'Downloading', 'Using cached', 'Building', 'Installing')
+    steps = ('Requirement', 'Collecting', 'Downloading', 'Building', 'Installing')
     for line in reversed(lines):
         if line.strip().startswith(steps):
             return line.strip()

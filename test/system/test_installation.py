@@ -13,7 +13,7 @@ from helpers.domains import claimed_domain
 
 from tools.colcon_check import PACKAGE, ROOT, build_command
 
-EXECUTABLES = {'reward_learning', 'smoke_node'}
+EXECUTABLES = {'reward_learning', 'simulated_arm', 'smoke_node', 'trajectory_playback'}
 
 
 @pytest.fixture(scope='module')

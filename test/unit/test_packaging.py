@@ -112,6 +112,18 @@ def test_manifest_names_no_dependency_twice(manifest):
     assert len(listed) == len(set(listed))
 
 
+def test_every_entry_point_leads_to_a_function(setup):
+    targets = [
+        entry.split('=')[1].strip() for group in setup.entry_points.values() for entry in group
+    ]
+    assert f'{PACKAGE}.cli.main:main' in targets
+    for target in targets:
+        module, function = target.split(':')
+        tree = ast.parse((ROOT / module.replace('.', '/')).with_suffix('.py').read_text('utf-8'))
+        defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        assert function in defined, target
+
+
 def test_one_version_stands_everywhere(manifest, setup):
     assert manifest.version == setup.get_version() == reward_learning_ros.__version__
 
