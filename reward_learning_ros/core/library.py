@@ -250,7 +250,7 @@ def _checksum(arrays: Arrays) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f'{name}\0{array.dtype.str}\0{array.shape}\0'.encode())
-        digest.update(memoryview(array).cast('B') if array.size else b'')
+        digest.update(array.tobytes())
     return digest.hexdigest()
 
 

@@ -8,4 +8,4 @@ import numpy as np
 def unit(*weights: float) -> np.ndarray:
     """Return weights in proportion, as a vector of length one."""
     vector = np.array(weights, dtype=np.float64)
-    return vector / np.linalg.norm(vector)
+    return np.asarray(vector / np.linalg.norm(vector))

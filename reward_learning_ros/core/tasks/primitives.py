@@ -102,7 +102,7 @@ def _step_length(table: np.ndarray, trajectory: np.ndarray, waypoint: int) -> fl
         axis = int(table[index])
         if axis >= 0:
             total += (trajectory[waypoint, axis] - trajectory[waypoint - 1, axis]) ** 2
-    return np.sqrt(total)  # type: ignore[no-any-return]
+    return float(np.sqrt(total))
 
 
 @table_kernel

@@ -1,0 +1,332 @@
+"""The best trajectory for a given θ, and what a wrong θ costs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from reward_learning_ros.core.checks import finite_array, whole_number
+from reward_learning_ros.core.compiled import FEATURES_TYPE, Features
+from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.core.human_model import (
+    INDEPENDENT,
+    HumanModel,
+    InadmissibleCorrectionWarning,
+    gather_evidence,
+)
+from reward_learning_ros.core.samplers.ensemble import fill_uniform
+from reward_learning_ros.core.samplers.kernels import (
+    SPACE_TYPE,
+    VECTOR,
+    Space,
+    make_scratch,
+)
+from reward_learning_ros.core.samplers.optimum import best_corrections
+from reward_learning_ros.core.task import Task
+from reward_learning_ros.core.trajectory import CorrectionSequence
+
+# Steps of the local refinement, as shares of the box of deltas: from what annealing leaves open to
+# a hundredth of a millimetre.
+LARGEST_STEP, SMALLEST_STEP = 0.1, 1e-4
+# Where steps towards a straighter trajectory end.
+STRAIGHT_STEP = 1e-3
+# What straightening may cost of the reward.
+SLACK = 1e-9
+# Random trajectories, and then steps from the best of them, that are tried where the arm cannot
+# follow the optimum.
+FALLBACK_STARTS = 4096
+FALLBACK_ROUNDS = 24
+FALLBACK_BATCH = 16
+
+MATRIX = types.Array(types.float64, 2, 'C')
+
+Admissible = Callable[[np.ndarray], np.ndarray]
+
+
+def plan(
+    task: Task, theta: Any, *, seed: int = 0, admissible: Admissible | None = None
+) -> np.ndarray:
+    """Return ξ̂ = argmax R(ξ, θ) over the task's trajectories (equation U1), (n, m).
+
+    Where the trajectory space is a library, that is a look-up. Elsewhere it is a global search by
+    annealing from many random trajectories and a local one by pattern search, inside the bounds of
+    the corrections and the workspace.
+
+    Args:
+        task: The task.
+        theta: (d,) reward weights.
+        seed: Of all random numbers: the same gives the same plan.
+        admissible: Tells which of some trajectories (N, n, m) can be driven, (N,); for a plan that
+            must also keep the joint limits, pass what checks them.
+    """
+    # A copy: kernels take no read-only arrays.
+    weights = np.array(finite_array(theta, 'theta', (task.size,)))
+    stream = np.random.SeedSequence(whole_number(seed, 'seed', 0))
+    if task.library is not None:
+        return _best_member(task, weights, admissible)
+    space = trajectory_space(task)
+    features = task.compiled_features
+    search_seed, fallback_seed = stream.spawn(2)
+    found = best_corrections(features, space, _searched_weights(weights), search_seed)[0]
+    # The initial plan first: where nothing is better, it stays.
+    starts = np.concatenate([np.zeros_like(found[:1]), found])
+    ends = np.tile(space.plan, (len(starts), 1, 1))
+    ends[:, task.space.fixed_waypoints :] += np.cumsum(starts, axis=1)
+    rewards = [
+        refine(features, space, weights, deltas, trajectory, SMALLEST_STEP, False)
+        for deltas, trajectory in zip(starts, ends, strict=True)
+    ]
+    chosen = int(np.argmax(rewards))
+    best: np.ndarray = ends[chosen]
+    refine(features, space, weights, starts[chosen], best, STRAIGHT_STEP, True)
+    if admissible is not None and not admissible(best[None])[0]:
+        return _best_admissible(
+            task, space, weights, best, admissible, np.random.default_rng(fallback_seed)
+        )
+    return best
+
+
+def regret(task: Task, theta: Any, theta_hat: Any, *, seed: int = 0) -> float:
+    """Return R(ξ, θ) − R(ξ̂, θ), ξ and ξ̂ the best trajectories for θ and θ̂ (equation U1)."""
+    weights = finite_array(theta, 'theta', (task.size,))
+    both = np.stack([plan(task, weights, seed=seed), plan(task, theta_hat, seed=seed)])
+    ideal, learned = task.evaluate(both) @ weights
+    # Should the search for θ̂ have found a better trajectory for θ, then that one is ideal.
+    return float(max(0.0, ideal - learned))
+
+
+def trajectory_space(task: Task) -> Space:
+    """Return the space of single trajectories of a task, one correction at each free waypoint."""
+    with warnings.catch_warnings():
+        # The initial plan only stands for its space here.
+        warnings.simplefilter('ignore', InadmissibleCorrectionWarning)
+        sequence = CorrectionSequence(plan=task.plan, corrected=task.plan[None])
+        return gather_evidence(task, sequence, HumanModel(dependence=INDEPENDENT)).spaces[0]
+
+
+@numba.njit(
+    types.float64(FEATURES_TYPE, SPACE_TYPE, VECTOR, MATRIX, VECTOR),
+    cache=True,
+    nogil=True,
+    error_model='numpy',
+)
+def _reward(
+    features: Features,
+    space: Space,
+    theta: np.ndarray,
+    trajectory: np.ndarray,
+    values: np.ndarray,
+) -> float:
+    """Return R(ξ, θ), −∞ outside the workspace and where there is no reward."""
+    waypoints, dimensions = trajectory.shape
+    for waypoint in range(waypoints - space.profiles.shape[0], waypoints):
+        for axis in range(dimensions):
+            value = trajectory[waypoint, axis]
+            if value < space.workspace_low[axis] or value > space.workspace_high[axis]:
+                return -np.inf
+    features(trajectory, values)
+    reward = 0.0
+    for index in range(theta.shape[0]):
+        reward += theta[index] * values[index]
+    return reward if np.isfinite(reward) else -np.inf
+
+
+@numba.njit(types.float64(MATRIX), cache=True, nogil=True)
+def _roughness(trajectory: np.ndarray) -> float:
+    """Return the sum of squared steps, which a straight and even trajectory has least of."""
+    total = 0.0
+    for waypoint in range(1, trajectory.shape[0]):
+        for axis in range(trajectory.shape[1]):
+            total += (trajectory[waypoint, axis] - trajectory[waypoint - 1, axis]) ** 2
+    return total
+
+
+@numba.njit(
+    types.float64(FEATURES_TYPE, SPACE_TYPE, VECTOR, MATRIX, MATRIX, types.float64, types.boolean),
+    cache=True,
+    nogil=True,
+    error_model='numpy',
+)
+def refine(
+    features: Features,
+    space: Space,
+    theta: np.ndarray,
+    deltas: np.ndarray,
+    trajectory: np.ndarray,
+    smallest: float,
+    straighten: bool,
+) -> float:
+    """Climb to the top of the hill that a trajectory is on, by pattern search.
+
+    Tries one coordinate at a time: of a delta, which moves a waypoint with all later ones, and of
+    a delta against the next, which moves the waypoint alone. Where nothing helps, steps halve.
+
+    Args:
+        features: Compiled features.
+        space: Of single trajectories.
+        theta: (d,) reward weights.
+        deltas: (K, m) of the trajectory, changed.
+        trajectory: (n, m), changed.
+        smallest: The step at which to stop, as a share of the box of deltas.
+        straighten: Instead of more reward, look for a straighter way with the same.
+
+    Returns:
+        The reward in the end; −∞ if the trajectory was not in the space and no step led there.
+    """
+    rows, dimensions = deltas.shape
+    waypoints = trajectory.shape[0]
+    fixed = waypoints - rows
+    values = np.empty(theta.shape[0])
+    best = float(_reward(features, space, theta, trajectory, values))
+    floor = best - SLACK
+    roughness = _roughness(trajectory)
+    step = LARGEST_STEP
+    while step > smallest:
+        improved = False
+        for row in range(rows):
+            for axis in range(dimensions):
+                for trial in range(4):
+                    alone = trial >= 2 and row + 1 < rows
+                    low, high = space.delta_low[row, axis], space.delta_high[row, axis]
+                    before = deltas[row, axis]
+                    size = step * (high - low) * (1.0 if trial % 2 == 0 else -1.0)
+                    # Onto the bound rather than not at all: many optima lie there.
+                    moved = min(max(before + size, low), high) - before
+                    if alone:
+                        # The next delta gives back what this one takes, as far as it can.
+                        low, high = space.delta_low[row + 1, axis], space.delta_high[row + 1, axis]
+                        follower = deltas[row + 1, axis]
+                        moved = follower - min(max(follower - moved, low), high)
+                    if moved == 0.0:
+                        continue
+                    last = fixed + row + 1 if alone else waypoints
+                    for waypoint in range(fixed + row, last):
+                        trajectory[waypoint, axis] += moved
+                    if straighten:
+                        rough = _roughness(trajectory)
+                        taken = rough < roughness - 1e-12
+                        if taken:
+                            reward = _reward(features, space, theta, trajectory, values)
+                            taken = reward >= floor
+                    else:
+                        reward = _reward(features, space, theta, trajectory, values)
+                        taken = reward > best + 1e-12
+                    if taken:
+                        improved = True
+                        deltas[row, axis] += moved
+                        if alone:
+                            deltas[row + 1, axis] -= moved
+                        if straighten:
+                            roughness = rough
+                        best = reward
+                    else:
+                        for waypoint in range(fixed + row, last):
+                            trajectory[waypoint, axis] -= moved
+        if not improved:
+            step *= 0.5
+    return best
+
+
+def _searched_weights(theta: np.ndarray) -> np.ndarray:
+    """Return the weights (1 + d, d) to search for: θ, and θ with one feature favoured.
+
+    Where a feature is all or nothing, the best trajectory may be far from all that seem good at
+    first; who favours the feature finds it.
+    """
+    favoured = theta + np.linalg.norm(theta) * np.eye(len(theta))
+    return np.concatenate([theta[None], favoured])
+
+
+def _best_member(task: Task, theta: np.ndarray, admissible: Admissible | None) -> np.ndarray:
+    assert task.library is not None
+    order = np.argsort(-(task.library.features @ theta), kind='stable')
+    if admissible is None:
+        return np.array(task.library.trajectories[order[0]])
+    for first in range(0, len(order), FALLBACK_BATCH):
+        some = task.library.trajectories[order[first : first + FALLBACK_BATCH]]
+        can = np.flatnonzero(admissible(some))
+        if len(can):
+            return np.array(some[can[0]])
+    raise InvalidInputError(f'no trajectory of task {task.name!r} is admissible')
+
+
+def _best_admissible(
+    task: Task,
+    space: Space,
+    theta: np.ndarray,
+    best: np.ndarray,
+    admissible: Admissible,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Return a good trajectory that can be driven, where the best one cannot."""
+    candidates, rewards = _candidates(task, space, theta, best, rng)
+    chosen = None
+    for first in range(0, len(candidates), FALLBACK_BATCH):
+        can = np.flatnonzero(admissible(candidates[first : first + FALLBACK_BATCH]))
+        if len(can):
+            chosen = first + int(can[0])
+            break
+    if chosen is None:
+        raise InvalidInputError(f'no trajectory of task {task.name!r} was found to be admissible')
+    current, reward = candidates[chosen], float(rewards[chosen])
+    width = task.space.delta_high - task.space.delta_low
+    scale = LARGEST_STEP
+    free = slice(task.space.fixed_waypoints, None)
+    for _ in range(FALLBACK_ROUNDS):
+        steps = scale * width * rng.standard_normal((4 * FALLBACK_BATCH, *best[free].shape))
+        # Some move all waypoints a little, some only one.
+        single = rng.random(steps.shape[:2]) < 1.0 / steps.shape[1]
+        steps[::2] *= single[::2, :, None]
+        tried = np.repeat(current[None], len(steps), axis=0)
+        tried[:, free] += steps
+        values = _rewards(task, space, theta, tried)
+        order = np.argsort(-values, kind='stable')
+        better = order[values[order] > reward][:FALLBACK_BATCH]
+        can = better[admissible(tried[better])] if len(better) else better
+        if len(can):
+            current, reward = tried[can[0]], float(values[can[0]])
+        else:
+            scale *= 0.6
+    return np.array(current)
+
+
+def _candidates(
+    task: Task, space: Space, theta: np.ndarray, best: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return trajectories (N, n, m) to begin with and their rewards (N,), the best first."""
+    deltas = np.zeros((FALLBACK_STARTS, *space.delta_low.shape))
+    statistics = np.zeros((FALLBACK_STARTS, task.size + 1))
+    scratch = make_scratch(space, task.size)
+    fill_uniform(task.compiled_features, space, scratch, deltas, statistics, rng)
+    random = np.tile(space.plan, (len(deltas), 1, 1))
+    random[:, task.space.fixed_waypoints :] += np.cumsum(deltas, axis=1)
+    # Also on the way from the initial plan to the best trajectory.
+    shares = np.linspace(0.0, 1.0, 41)[:-1, None, None]
+    between = task.plan + shares * (best - task.plan)
+    trajectories = np.concatenate([between, random])
+    rewards = _rewards(task, space, theta, trajectories)
+    order = np.argsort(-rewards, kind='stable')
+    order = order[np.isfinite(rewards[order])]
+    return trajectories[order], rewards[order]
+
+
+def _rewards(task: Task, space: Space, theta: np.ndarray, trajectories: np.ndarray) -> np.ndarray:
+    """Return R(ξ, θ) (N,) of trajectories (N, n, m), −∞ outside the space."""
+    fixed = task.space.fixed_waypoints
+    later = trajectories[:, fixed:]
+    moved = later - task.plan[fixed:]
+    deltas = np.diff(moved, axis=1, prepend=np.zeros((len(moved), 1, moved.shape[2])))
+    inside = ((deltas >= space.delta_low) & (deltas <= space.delta_high)).all(axis=(1, 2))
+    inside &= ((later >= space.workspace_low) & (later <= space.workspace_high)).all(axis=(1, 2))
+    rewards = np.full(len(trajectories), -np.inf)
+    values = np.empty(task.size)
+    for index in np.flatnonzero(inside):
+        task.compiled_features(np.ascontiguousarray(trajectories[index]), values)
+        reward = float(values @ theta)
+        rewards[index] = reward if np.isfinite(reward) else -np.inf
+    return rewards
