@@ -94,9 +94,18 @@ def load_numbers(content: bytes) -> Any:
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ('_codecs', 'encode'):
+            return _encode
         if (module, name) not in _ADMITTED:
             raise UnsafePickleError(f'a pickle of numbers does not need {module}.{name}')
         return super().find_class(module, name)
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """Stand in for `_codecs.encode`, by which old pickles write the bytes of an array."""
+    if encoding != 'latin1':
+        raise UnsafePickleError(f'a pickle of numbers does not need the encoding {encoding!r}')
+    return text.encode('latin1')
 
 
 def _numbers(path: Path, dimensions: int) -> np.ndarray:
