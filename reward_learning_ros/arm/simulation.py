@@ -60,8 +60,9 @@ class SimulatedArm:
         self._joint_speeds = self._data.qvel[:JOINT_COUNT]
         self._gravity_torque = self._data.qfrc_gravcomp[:JOINT_COUNT]
         self._torque = self._data.ctrl
-        tool_body = self._model.site_bodyid[self._model.site(description.tool_frame).id]
-        self._applied_wrench = self._data.xfrc_applied[tool_body]
+        # Not as a wrench on the tool's body: where that acts on a body without mass is MuJoCo's
+        # secret, and differs between its versions.
+        self._pushed_torque = self._data.qfrc_applied[:JOINT_COUNT]
         self._joints[:] = description.home_rad
         self._mujoco.mj_forward(self._model, self._data)
         self._follower = TrajectoryFollower(
@@ -141,6 +142,7 @@ class SimulatedArm:
             self._felt,
             self.set_point,
             self._torque,
+            self._pushed_torque,
         )
         self._mujoco.mj_step(self._model, self._data)
         if self._data.ncon:
@@ -195,7 +197,6 @@ class SimulatedArm:
         if array.shape != (6,) or not np.isfinite(array).all():
             raise InvalidInputError(f'wrench is {array}; allowed: 6 finite values')
         self._felt[kernels.PUSH, :6] = array
-        self._applied_wrench[:] = array
         self._push_until_ns = self.time_ns + round(self.config.push_timeout_sec * 1e9)
 
     def set_user_stop(self, pressed: bool) -> None:
@@ -232,14 +233,13 @@ class SimulatedArm:
 
     def _release(self) -> None:
         self._felt[kernels.PUSH] = 0.0
-        self._applied_wrench[:] = 0.0
         self._push_until_ns = None
 
     def _feel_contacts(self) -> None:
         """Take the torques of contacts on the joints from the constraint solver."""
         mujoco, data = self._mujoco, self._data
         force = np.where(
-            data.efc_type >= mujoco.mjtConstraint.mjCNSTR_CONTACT_FRICTIONLESS,
+            data.efc_type >= int(mujoco.mjtConstraint.mjCNSTR_CONTACT_FRICTIONLESS),
             data.efc_force,
             0.0,
         )

@@ -84,6 +84,7 @@ def control(
     felt: Array,
     point: Array,
     torque: Array,
+    pushed_torque: Array,
 ) -> int:
     """Compute the torques of one cycle, and let the estimate of the external torque follow.
 
@@ -102,6 +103,7 @@ def control(
             force and torque of a person on the tool, base frame, and an unused 0.
         point: (3, 7) set-point, written.
         torque: (7,) command, written.
+        pushed_torque: (7,) what the person does to the joints, written.
 
     Returns:
         `FINE`, `TOO_MUCH_FORCE`, `OFF_THE_PATH`, or the index of the joint with too much torque.
@@ -123,9 +125,11 @@ def control(
         torque[joint] = gains[0, joint] * distance + gains[1, joint] * (
             point[VELOCITY, joint] - joint_speeds[joint]
         )
-        acting = felt[CONTACT, joint]
+        pushing = 0.0
         for axis in range(6):
-            acting += jacobian[axis, joint] * wrench[axis]
+            pushing += jacobian[axis, joint] * wrench[axis]
+        pushed_torque[joint] = pushing
+        acting = felt[CONTACT, joint] + pushing
         estimate = keep * felt[EXTERNAL, joint] + (1.0 - keep) * acting
         # Numbers too small to be normal ones make the processor a hundred times slower.
         felt[EXTERNAL, joint] = estimate if abs(estimate) > 1e-15 else 0.0

@@ -105,7 +105,7 @@ class SimulationParameters(Parameters):
         choices=(-1, 1),
     )
     singularity_margin: float = parameter(
-        0.03,
+        0.05,
         description='Smallest singular value of the Jacobian below which the wrench is zero',
         minimum=0.0,
         maximum=1.0,
