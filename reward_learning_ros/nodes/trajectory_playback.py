@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import importlib
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import Vector3Stamped
 from nav_msgs.msg import Path
 from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
 from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from reward_learning_ros.arm.description import JOINT_COUNT
-from reward_learning_ros.arm.playback import Now, Playback
+from reward_learning_ros.arm.playback import Now, Playback, PlaybackRefusedError
+from reward_learning_ros.arm.preflight import (
+    Check,
+    check_command_topic,
+    check_start,
+    check_stiffness,
+    check_stream,
+    check_thresholds,
+)
 from reward_learning_ros.arm.robot_mode import RobotMode
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
@@ -36,6 +47,7 @@ from reward_learning_ros.nodes.conversions import (
     plan_from_message,
     playback_status_to_message,
 )
+from reward_learning_ros.nodes.inspection import rate_of
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
 from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
@@ -44,6 +56,8 @@ from reward_learning_ros.sensing.errors import DecodingError
 
 _GRAPH_PERIOD_SEC = 0.1
 _DIAGNOSTICS_PERIOD_SEC = 1.0
+# Over so many messages their rate is taken.
+_RATE_MESSAGES = 100
 _MOVING = (PlaybackState.HOMING, PlaybackState.PLAYING)
 
 
@@ -52,7 +66,7 @@ class TrajectoryPlaybackNode(Node):
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__('trajectory_playback', context=context)
-        config = declare(self, TrajectoryPlaybackParameters)
+        config = self._config = declare(self, TrajectoryPlaybackParameters)
         self._is_simulated_time = bool(self.get_parameter('use_sim_time').value)
         self.playback = Playback(config, self._now)
         kinematics = self.playback.planner.kinematics
@@ -116,7 +130,7 @@ class TrajectoryPlaybackNode(Node):
 
     def _serve(self) -> None:
         for service, action in (
-            (names.PLAYBACK_START_SERVICE, self.playback.start),
+            (names.PLAYBACK_START_SERVICE, self._start),
             (names.PLAYBACK_PAUSE_SERVICE, self.playback.pause),
             (names.PLAYBACK_RESUME_SERVICE, self.playback.resume),
             (names.PLAYBACK_STOP_SERVICE, self.playback.stop),
@@ -171,6 +185,48 @@ class TrajectoryPlaybackNode(Node):
             response.success, response.message = True, self.playback.state.value
         self._publish_if_due()
         return response
+
+    def _start(self) -> None:
+        """Start, unless preflight finds something that forbids it."""
+        for check in self._preflight():
+            if check.blocks:
+                raise PlaybackRefusedError(f'{check.name}: {check.found}; {check.advice}')
+        self.playback.start()
+
+    def _preflight(self) -> list[Check]:
+        view, config, now_sec = self.playback.view, self._config, self._now().steady_sec
+        checks = [
+            check_stream(
+                name,
+                age_sec=None if stream.values is None else now_sec - stream.arrival_sec,
+                rate_hz=latest.rate_hz(),
+                config=config,
+            )
+            for name, stream, latest in (
+                ('robot state', view.joints, self._joints),
+                ('external torque', view.torque, self._torque),
+            )
+        ]
+        checks.append(
+            check_command_topic(
+                publishers=view.command_publishers,
+                subscribers=view.command_subscribers,
+                # Reliable and volatile is what JTC and CRISP ask for; one that wants its
+                # commands kept for latecomers would hear none of ours.
+                are_compatible=all(
+                    info.qos_profile.durability != DurabilityPolicy.TRANSIENT_LOCAL
+                    for info in self.get_subscriptions_info_by_topic(self._backend.topic)
+                ),
+            )
+        )
+        checks.append(check_thresholds(config, np.array(config.stop_torque_nm)))
+        kinematics, positions = self.playback.planner.kinematics, view.positions_rad
+        if positions is not None and np.isfinite(positions).all():
+            checks.append(check_stiffness(config, kinematics, positions))
+            start_m = self.playback.plan_start_m
+            if start_m is not None:
+                checks.append(check_start(config, kinematics.tool_poses(positions)[0], start_m))
+        return checks
 
     def _on_tick(self) -> None:
         self._look_at_arm()
@@ -273,12 +329,18 @@ class _LatestMessage:
     def __init__(self, decode: Callable[[bytes], Any]) -> None:
         self._decode = decode
         self._data: bytes | None = None
+        self._arrivals_sec: deque[float] = deque(maxlen=_RATE_MESSAGES)
         self.arrival_sec = 0.0
+
+    def rate_hz(self) -> float:
+        """Return how often messages came lately."""
+        return rate_of(list(self._arrivals_sec))
 
     def keep(self, data: bytes, arrival_sec: float) -> None:
         """Keep a message instead of the one before."""
         self._data = data
         self.arrival_sec = arrival_sec
+        self._arrivals_sec.append(arrival_sec)
 
     def take(self, report: Callable[[str], None]) -> Any:
         """Return what a message that was not taken yet says, None if there is none."""

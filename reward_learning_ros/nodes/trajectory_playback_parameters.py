@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reward_learning_ros.arm.playback import PlaybackParameters
+from reward_learning_ros.arm.preflight import PreflightParameters
 from reward_learning_ros.parameters import ParameterError, parameter
 
 JOINT_TRAJECTORY_CONTROLLER = 'joint_trajectory_controller'
@@ -13,8 +14,8 @@ CRISP_POSE = 'crisp_pose'
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrajectoryPlaybackParameters(PlaybackParameters):
-    """How plans are played, and on which controller."""
+class TrajectoryPlaybackParameters(PlaybackParameters, PreflightParameters):
+    """How plans are played, on which controller, and what is looked at before."""
 
     backend: str = parameter(
         JOINT_TRAJECTORY_CONTROLLER,

@@ -130,6 +130,11 @@ class Playback:
             fault=self.fault,
         )
 
+    @property
+    def plan_start_m(self) -> Array | None:
+        """Where the plan begins, (3,) in the base frame; None without a plan."""
+        return None if self._plan is None else self._plan.positions[0]
+
     def set_plan(self, plan: Plan) -> None:
         """Take a new plan: now if one is being played, else at the next start.
 

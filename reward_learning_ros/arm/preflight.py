@@ -1,0 +1,194 @@
+"""What should be looked at before the arm moves; each check says what was found and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reward_learning_ros.arm.description import JOINT_COUNT
+from reward_learning_ros.arm.impedance import COMPLIANT_STIFFNESS_NM, Impedance
+from reward_learning_ros.arm.kinematics import Kinematics
+from reward_learning_ros.parameters import ParameterError, Parameters, parameter
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreflightParameters(Parameters):
+    """What the controller and the arm are set to, and what is expected of them."""
+
+    controller_stiffness_nm: tuple[float, ...] = parameter(
+        COMPLIANT_STIFFNESS_NM,
+        description='Proportional gain of each joint of the controller',
+        minimum=0.1,
+        unit='N·m/rad',
+    )
+    reflex_torque_nm: tuple[float, ...] = parameter(
+        (35.0, 35.0, 35.0, 35.0, 12.0, 12.0, 12.0),
+        description='External torque of each joint at which the arm stops in a reflex',
+        minimum=0.1,
+        unit='N·m',
+    )
+    detection_torque_nm: float = parameter(
+        1.0,
+        description='External torque at which a contact is noticed',
+        minimum=0.01,
+        unit='N·m',
+    )
+    expected_deflection_m: float = parameter(
+        0.1,
+        description='How far a person is expected to push the tool away',
+        minimum=0.001,
+        maximum=0.5,
+        unit='m',
+    )
+    start_distance_m: float = parameter(
+        0.7,
+        description='Farthest distance of the tool from the start of a plan that is gone to',
+        minimum=0.01,
+        maximum=2.0,
+        unit='m',
+    )
+    least_state_rate_hz: float = parameter(
+        40.0,
+        description='Robot state that comes less often than this is not enough',
+        minimum=1.0,
+        maximum=1000.0,
+        unit='Hz',
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ('controller_stiffness_nm', 'reflex_torque_nm'):
+            if len(getattr(self, name)) != JOINT_COUNT:
+                raise ParameterError(
+                    type(self).__name__,
+                    name,
+                    getattr(self, name),
+                    f'must be {JOINT_COUNT} numbers',
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: of the thing.
+        found: what it is.
+        advice: what to do about it; empty if all is well.
+        blocks: whether the arm must not move before that is done.
+    """
+
+    name: str
+    found: str
+    advice: str = ''
+    blocks: bool = False
+
+
+def check_stream(
+    name: str, *, age_sec: float | None, rate_hz: float, config: PreflightParameters
+) -> Check:
+    """Look at the age and the rate of a state topic."""
+    if age_sec is None:
+        return Check(
+            name=name,
+            found='nothing has come',
+            advice='start the arm and its state broadcaster; check namespace and domain',
+            blocks=True,
+        )
+    found = f'{rate_hz:.0f} Hz, {1e3 * age_sec:.0f} ms old'
+    if rate_hz < config.least_state_rate_hz:
+        return Check(
+            name=name,
+            found=found,
+            advice=f'must come {config.least_state_rate_hz:.0f} times a second or more',
+            blocks=True,
+        )
+    return Check(name=name, found=found)
+
+
+def check_command_topic(*, publishers: int, subscribers: int, are_compatible: bool) -> Check:
+    """Look at who sends and who listens to commands.
+
+    Args:
+        publishers: on the command topic, playback included.
+        subscribers: to it.
+        are_compatible: whether what the subscribers ask for is what playback offers.
+    """
+    found = f'{publishers} publisher(s), {subscribers} subscriber(s)'
+    advice = ''
+    if publishers > 1:
+        advice = 'stop all other publishers'
+    elif subscribers < 1:
+        advice = 'load and activate the controller'
+    elif not are_compatible:
+        advice = 'the controller asks for another quality of service than reliable, volatile'
+    return Check(name='command topic', found=found, advice=advice, blocks=bool(advice))
+
+
+def check_thresholds(config: PreflightParameters, stop_torque_nm: Array) -> Check:
+    """Look whether contacts are noticed, playback holds and the arm stops in this order."""
+    reflex = np.array(config.reflex_torque_nm)
+    stop = np.asarray(stop_torque_nm)
+    found = (
+        f'contact {config.detection_torque_nm:.1f}, hold {stop.min():.0f} to {stop.max():.0f}, '
+        f'reflex {reflex.min():.0f} to {reflex.max():.0f} N·m'
+    )
+    if (config.detection_torque_nm >= reflex).any():
+        advice = 'contacts would not be noticed before the reflex: lower detection_torque_nm'
+    elif (stop >= reflex).any():
+        advice = 'playback would not hold before the reflex: lower stop_torque_nm'
+    else:
+        return Check(name='torque thresholds', found=found)
+    return Check(name='torque thresholds', found=found, advice=advice, blocks=True)
+
+
+def check_stiffness(
+    config: PreflightParameters, kinematics: Kinematics, joints_rad: Array
+) -> Check:
+    """Look whether a person can push as far as expected without tripping the reflex.
+
+    Args:
+        config: gains, thresholds and the expected deflection.
+        kinematics: of the arm.
+        joints_rad: (7,) where the arm is.
+    """
+    stiffness = np.array(config.controller_stiffness_nm)
+    impedance = Impedance(stiffness_nm=stiffness, damping_nm_s=np.ones(JOINT_COUNT))
+    jacobian = kinematics.jacobian(joints_rad)
+    pushes = config.expected_deflection_m * np.vstack([np.eye(3), -np.eye(3)])
+    shares = [
+        np.abs(impedance.torque_nm(jacobian, push)) / np.array(config.reflex_torque_nm)
+        for push in pushes
+    ]
+    worst = float(np.max(shares))
+    found = (
+        f'{100 * config.expected_deflection_m:.0f} cm of push reach {100 * worst:.0f} % of the '
+        'reflex threshold'
+    )
+    if worst < 1.0:
+        return Check(name='stiffness', found=found)
+    return Check(
+        name='stiffness',
+        found=found,
+        advice='too stiff to be corrected by hand: lower the gains of the controller '
+        '(config/franka_controllers.yaml brings compliant ones)',
+        blocks=True,
+    )
+
+
+def check_start(config: PreflightParameters, tool_m: Array, start_m: Array) -> Check:
+    """Look how far the tool is from the start of the plan, both (3,) in the base frame."""
+    distance = float(np.linalg.norm(np.asarray(tool_m) - np.asarray(start_m)))
+    found = f'{distance:.2f} m from the start of the plan'
+    if distance <= config.start_distance_m:
+        return Check(name='start pose', found=found)
+    return Check(
+        name='start pose',
+        found=found,
+        advice=f'allowed: {config.start_distance_m:.2f} m; go home first',
+        blocks=True,
+    )

@@ -1,0 +1,70 @@
+"""Preflight lets pass what is well, and says what to do about the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reward_learning_ros.arm.description import FR3
+from reward_learning_ros.arm.impedance import FRANKA_STIFFNESS_NM
+from reward_learning_ros.arm.kinematics import Kinematics
+from reward_learning_ros.arm.playback import PlaybackParameters
+from reward_learning_ros.arm.preflight import (
+    PreflightParameters,
+    check_command_topic,
+    check_start,
+    check_stiffness,
+    check_stream,
+    check_thresholds,
+)
+
+CONFIG = PreflightParameters()
+STOP = np.array(PlaybackParameters().stop_torque_nm)
+HOME = np.array(FR3.home_rad)
+
+
+def test_compliant_gains_let_a_person_push_and_frankas_do_not():
+    kinematics = Kinematics()
+    assert not check_stiffness(CONFIG, kinematics, HOME).blocks
+    stiff = PreflightParameters(controller_stiffness_nm=FRANKA_STIFFNESS_NM)
+    check = check_stiffness(stiff, kinematics, HOME)
+    assert check.blocks
+    assert 'too stiff' in check.advice
+
+
+def test_thresholds_must_come_in_order():
+    assert not check_thresholds(CONFIG, STOP).blocks
+    assert check_thresholds(CONFIG, STOP * 2).blocks
+    deaf = PreflightParameters(detection_torque_nm=20.0)
+    assert 'not be noticed' in check_thresholds(deaf, STOP).advice
+
+
+@pytest.mark.parametrize(
+    ('age_sec', 'rate_hz', 'blocks'), [(0.001, 1000.0, False), (0.5, 2.0, True), (None, 0.0, True)]
+)
+def test_state_must_come_often(age_sec, rate_hz, blocks):
+    assert check_stream('state', age_sec=age_sec, rate_hz=rate_hz, config=CONFIG).blocks is blocks
+
+
+@pytest.mark.parametrize(
+    ('publishers', 'subscribers', 'are_compatible', 'words'),
+    [
+        (1, 1, True, ''),
+        (2, 1, True, 'stop all other'),
+        (1, 0, True, 'activate'),
+        (1, 1, False, 'quality'),
+    ],
+)
+def test_commands_need_one_publisher_and_a_controller(
+    publishers, subscribers, are_compatible, words
+):
+    check = check_command_topic(
+        publishers=publishers, subscribers=subscribers, are_compatible=are_compatible
+    )
+    assert check.blocks is bool(words)
+    assert words in check.advice
+
+
+def test_the_tool_must_be_near_the_plan():
+    assert not check_start(CONFIG, np.zeros(3), np.array([0.3, 0.0, 0.0])).blocks
+    assert check_start(CONFIG, np.zeros(3), np.array([0.0, 0.9, 0.0])).blocks
