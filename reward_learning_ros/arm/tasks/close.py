@@ -65,8 +65,8 @@ def make_task(
         space=tool_space(),
         duration_sec=DURATION_SEC,
         presets={
-            'closed': np.array([1.0, 0.0]),
             'balanced': np.array([0.8, 0.6]),
+            'closed': np.array([1.0, 0.0]),
             'low': np.array([0.0, 1.0]),
         },
         scene=things_of(world),

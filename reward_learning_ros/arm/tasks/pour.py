@@ -126,8 +126,8 @@ def make_task(
         ),
         duration_sec=DURATION_SEC,
         presets={
-            'upright': np.array([1.0, 0.0]),
             'balanced': np.array([0.8, 0.6]),
+            'upright': np.array([1.0, 0.0]),
             'length': np.array([0.0, 1.0]),
         },
         axis_names=FR3.joint_names,

@@ -64,8 +64,8 @@ def make_task(
         space=tool_space(),
         duration_sec=DURATION_SEC,
         presets={
-            'box': np.array([1.0, 0.0]),
             'balanced': np.array([0.8, 0.6]),
+            'box': np.array([1.0, 0.0]),
             'length': np.array([0.0, 1.0]),
         },
         scene=things_of(world),

@@ -54,9 +54,9 @@ def make_task() -> Task:
         duration_sec=20.0,
         # Those that the participants of the study were asked to teach.
         presets={
-            'goal': unit(1.0, 0.0, 0.0, 0.0),
-            'goal_obstacle': unit(1.0, 0.0, 0.85, 0.0),
             'goal_button_obstacle': unit(1.0, 0.75, 0.5, 0.0),
+            'goal_obstacle': unit(1.0, 0.0, 0.85, 0.0),
+            'goal': unit(1.0, 0.0, 0.0, 0.0),
         },
         scene=(
             Thing(

@@ -86,7 +86,7 @@ def _nearest_on_segment(
             projected += step * (wanted - trajectory[waypoint, axis])
             length += step * step
     along = min(max(projected / length, 0.0), 1.0) if length > 0.0 else 0.0
-    return _squared_distance(table, trajectory, row, waypoint, along)
+    return float(_squared_distance(table, trajectory, row, waypoint, along))
 
 
 @njit(

@@ -52,8 +52,8 @@ def make_task() -> Task:
         duration_sec=30.0,
         # Those that the participants of the study were asked to teach, the most frequent ones.
         presets={
-            'away': unit(0.1, 1.0, 0.6),
             'deliver_and_leave': unit(1.0, 1.0, 0.125),
+            'away': unit(0.1, 1.0, 0.6),
             'short': unit(0.3, 0.05, 1.0),
         },
         scene=(
