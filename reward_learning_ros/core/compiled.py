@@ -32,6 +32,9 @@ class SlowFunctionWarning(UserWarning):
 
 def features_kernel(function: Features) -> Features:
     """Compile a function `(trajectory, out)` of this package, kept in the cache on disk."""
+    if not JIT_ENABLED:
+        function.is_features_kernel = True  # type: ignore[attr-defined]
+        return function
     compiled: Features = numba.njit(FEATURES_SIGNATURE, cache=True, error_model='numpy')(function)
     return compiled
 
@@ -41,7 +44,7 @@ def compile_features(function: Callable[..., Any], size: int) -> Features:
 
     A function that Numba cannot compile is called back in plain Python, with a warning.
     """
-    if is_compiled(function):
+    if is_compiled(function) or hasattr(function, 'is_features_kernel'):
         return function
 
     def in_python(trajectory: np.ndarray, out: np.ndarray) -> None:
