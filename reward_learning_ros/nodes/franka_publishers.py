@@ -117,7 +117,9 @@ class _Channel:
     def __init__(
         self, publisher: Any, message: Any, places: list[Array], sources: tuple[Array, ...]
     ) -> None:
-        self._publish = publisher.publish
+        # Publisher.publish checks the type each time and guards against being destroyed by
+        # another thread; that costs as much as the publishing itself, and here is one thread.
+        self._publish = publisher.handle.publish_raw
         self._message = PackedMessage(serialize_message(message), places)
         self._copies = tuple(zip(self._message.numbers, sources, strict=True))
 

@@ -12,6 +12,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rclpy.context import Context
 from rclpy.node import Node
+from rclpy.serialization import serialize_message
 from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
@@ -27,15 +28,17 @@ from reward_learning_ros.nodes.conversions import (
     joint_trajectory_from_message,
     wrench_reading_from_message,
 )
-from reward_learning_ros.nodes.conversions.basics import time_message
 from reward_learning_ros.nodes.franka_publishers import FrankaPublishers
+from reward_learning_ros.nodes.packed_messages import PackedMessage, stamp_bytes
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
 from reward_learning_ros.nodes.simulated_arm_parameters import WALL, SimulatedArmParameters
 from reward_learning_ros.parameters import from_mapping, specifications, to_mapping
 
-# How many cycles pass between two looks for commands, when nothing has to be waited for.
-_CYCLES_PER_SPIN = 4
+# How many cycles pass between two looks for commands: in real time as many milliseconds, and else
+# as many as make looking, which costs as much as a cycle, a small part of the work.
+_CYCLES_PER_LOOK = 4
+_CYCLES_PER_LOOK_WHEN_FAST = 10
 # Behind by more than this, the missed cycles are left out instead of made up for.
 _LONGEST_DELAY_SEC = 0.1
 
@@ -54,6 +57,7 @@ class SimulatedArmNode(Node):
         self._status_publisher = self.create_publisher(
             DiagnosticStatus, arm_names.ARM_STATUS_TOPIC, names.LATCHED_QOS
         )
+        self._clock_message = PackedMessage(serialize_message(Clock()), [])
         self._clock_publisher = None
         if self.config.clock != WALL:
             self._clock_publisher = self.create_publisher(Clock, '/clock', arm_names.CLOCK_QOS)
@@ -95,7 +99,7 @@ class SimulatedArmNode(Node):
             self._state_topics.publish_joint_states(arm.time_ns)
             self._next_joint_state += 1000.0 / self.config.joint_state_rate
         if self._clock_publisher is not None and self._cycle % self._clock_cycles == 0:
-            self._clock_publisher.publish(Clock(clock=time_message(arm.time_ns)))
+            self._clock_publisher.publish(self._clock_message.stamped(stamp_bytes(arm.time_ns)))
         if arm.mode is not self._published_mode:
             self._publish_mode()
 
@@ -160,13 +164,16 @@ class CycleLoop:
         self._late_sec = late_sec
         speed = node.config.speed
         self._period_sec = CYCLE_NS / 1e9 / speed if speed > 0.0 else 0.0
+        self._cycles_per_look = (
+            _CYCLES_PER_LOOK if self._period_sec else _CYCLES_PER_LOOK_WHEN_FAST
+        )
         self._due = time.perf_counter()
         self.cycles = 0
         self.late_cycles = 0
 
     def run_cycles(self) -> None:
         """Run a few cycles, each at its time, and the callbacks that wait."""
-        for _ in range(_CYCLES_PER_SPIN):
+        for _ in range(self._cycles_per_look):
             self._await_cycle()
             self._node.advance()
             self.cycles += 1
