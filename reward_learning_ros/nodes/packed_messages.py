@@ -52,6 +52,10 @@ class PackedMessage:
                 np.frombuffer(self._buffer, dtype='<f8', count=len(place), offset=offset)
             )
 
+    def set_byte(self, offset: int, value: int) -> None:
+        """Replace one byte of the message."""
+        self._buffer[offset] = value
+
     def stamped(self, stamp: bytes) -> bytes:
         """Return the message with its numbers as they are now and a stamp of `stamp_bytes`."""
         self._buffer[_STAMP_PLACE] = stamp

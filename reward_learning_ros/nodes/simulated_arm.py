@@ -29,6 +29,7 @@ from reward_learning_ros.nodes.conversions import (
     wrench_reading_from_message,
 )
 from reward_learning_ros.nodes.franka_publishers import FrankaPublishers
+from reward_learning_ros.nodes.franka_robot_state import RobotStateMessage, robot_state_type
 from reward_learning_ros.nodes.packed_messages import PackedMessage, stamp_bytes
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
@@ -57,6 +58,13 @@ class SimulatedArmNode(Node):
         self._status_publisher = self.create_publisher(
             DiagnosticStatus, arm_names.ARM_STATUS_TOPIC, names.LATCHED_QOS
         )
+        self._robot_state: RobotStateMessage | None = None
+        message_type = robot_state_type()
+        if message_type is not None:
+            self._robot_state = RobotStateMessage(message_type(), self.arm, serialize_message)
+            self._robot_state_publisher = self.create_publisher(
+                message_type, names.ROBOT_STATE_TOPIC, arm_names.RELIABLE_STATE_QOS
+            )
         self._clock_message = PackedMessage(serialize_message(Clock()), [])
         self._clock_publisher = None
         if self.config.clock != WALL:
@@ -91,8 +99,11 @@ class SimulatedArmNode(Node):
         self._cycle += 1
         is_state_due = self._cycle % self._state_cycles == 0
         is_joint_state_due = self._cycle >= self._next_joint_state
-        if is_state_due or is_joint_state_due:
+        if is_state_due or is_joint_state_due or self._robot_state is not None:
             arm.observe()
+        if self._robot_state is not None:
+            # Always a thousand times a second, as the broadcaster does.
+            self._robot_state_publisher.publish(self._robot_state.stamped(arm.time_ns))
         if is_state_due:
             self._state_topics.publish_state(arm.time_ns)
         if is_joint_state_due:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -47,6 +46,7 @@ from reward_learning_ros.nodes.conversions import (
     plan_from_message,
     playback_status_to_message,
 )
+from reward_learning_ros.nodes.franka_robot_state import robot_state_type
 from reward_learning_ros.nodes.inspection import rate_of
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
@@ -116,7 +116,7 @@ class TrajectoryPlaybackNode(Node):
             (JointState, names.MEASURED_JOINT_STATES_TOPIC, self._joints),
             (JointState, names.EXTERNAL_JOINT_TORQUES_TOPIC, self._torque),
         ]
-        franka_robot_state = _franka_robot_state()
+        franka_robot_state = robot_state_type()
         if franka_robot_state is not None:
             streams.append((franka_robot_state, names.ROBOT_STATE_TOPIC, self._robot_state))
         for message_type, topic, latest in streams:
@@ -352,14 +352,6 @@ class _LatestMessage:
         except DecodingError as error:
             report(str(error))
             return None
-
-
-def _franka_robot_state() -> Any:
-    """Return the type of robot_state, None where franka_msgs is not installed."""
-    try:
-        return importlib.import_module('franka_msgs.msg').FrankaRobotState
-    except ImportError:
-        return None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
