@@ -64,8 +64,6 @@ setup(
             'reward_learning = reward_learning_ros.cli.main:main',
             'simulated_arm = reward_learning_ros.nodes.simulated_arm:main',
             'smoke_node = reward_learning_ros.nodes.smoke:main',
-            'simulated_arm = reward_learning_ros.nodes.simulated_arm:main',
-            'trajectory_playback = reward_learning_ros.nodes.trajectory_playback:main',
             'trajectory_playback = reward_learning_ros.nodes.trajectory_playback:main',
         ],
         'reward_learning_ros.tasks': [
