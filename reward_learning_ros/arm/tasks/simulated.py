@@ -32,8 +32,8 @@ NEIGHBOURS = 12
 # Draws after which a trajectory space without reachable trajectories is given up.
 _LARGEST_DRAW_RATIO = 100
 
-# What the `draw` of a library may take at a time.
-_BATCH = 2048
+# Trajectories that are drawn at a time.
+_LARGEST_BATCH = 2048
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +107,9 @@ class SimulatedTrajectories:
         rng = np.random.default_rng(0)
         found = [self.plan[None]]
         count = 1
-        for _ in range(1 + _LARGEST_DRAW_RATIO * self.size // _BATCH):
-            drawn = self.draw(_BATCH, rng)
+        batch = min(2 * self.size, _LARGEST_BATCH)
+        for _ in range(1 + _LARGEST_DRAW_RATIO * self.size // batch):
+            drawn = self.draw(batch, rng)
             reachable = drawn[self.world.reachable(drawn)] if len(drawn) else drawn
             found.append(reachable)
             count += len(reachable)

@@ -46,7 +46,8 @@ class FoundTask:
             raise self.error
         try:
             factory = self.factory()
-            self._check(factory, options)
+            if options:
+                self._check(factory, options)
             task = factory(**options)
         except RewardLearningError:
             raise
