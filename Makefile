@@ -13,7 +13,7 @@ PARALLEL = -n $(WORKERS) --dist loadfile
 RUN = $(PYTHON) -m tools.environment --ros $(ROS)
 
 .DEFAULT_GOAL := help
-.PHONY: help session test test-matrix test-matrix-one bench colcon lint types format doctor pins \
+.PHONY: help session test test-interpreted test-matrix test-matrix-one bench colcon lint types format doctor pins \
 	clean
 
 # Told here, where no Python can: everything below starts with one.
@@ -29,6 +29,12 @@ session:  ## a session with the simulated arm and participant
 
 test:  ## the test suite
 	@$(RUN) python -m pytest $(PARALLEL) $(ARGS)
+
+test-interpreted:  ## the core's tests without the compiler, on small sizes
+	@NUMBA_DISABLE_JIT=1 $(RUN) python -m pytest $(PARALLEL) test/unit/core/test_kernels.py \
+		test/unit/core/test_samplers.py test/unit/core/test_ensemble.py \
+		test/unit/core/test_inference.py test/unit/core/test_accuracy.py \
+		test/unit/core/test_human_model.py test/unit/core/test_theory.py $(ARGS)
 
 test-matrix:  ## the suite on Kilted, and on the oldest and newest supported Python
 	@$(PYTHON) -m tools.matrix $(PARALLEL) $(ARGS)

@@ -52,7 +52,7 @@ def seven_corrections() -> tuple[core.Task, core.CorrectionSequence]:
     """Return Press and seven corrections of it towards the button, as a person might give them."""
     task = core.load_task('press')
     rng = np.random.default_rng(5)
-    deltas = rng.uniform(-0.03, 0.03, (7, 3)) + [0.0, -0.04, -0.01]
+    deltas = rng.uniform(-0.03, 0.03, (7, 3)) + np.array([0.0, -0.04, -0.01])
     return task, core.CorrectionSequence.from_deltas(task.plan, deltas)
 
 
@@ -106,8 +106,9 @@ def latency() -> dict[str, Any]:
         effective.append(posterior.diagnostics['min_ess_bulk'])
         r_hat.append(posterior.diagnostics['max_r_hat'])
     code = (
-        'import time; t = time.perf_counter(); import numpy as np; from benchmarks.inference import '
-        'seven_corrections; from reward_learning_ros import core; '
+        'import time; t = time.perf_counter(); '
+        'from benchmarks.inference import seven_corrections; '
+        'from reward_learning_ros import core; '
         'p = core.infer(*seven_corrections(), seed=0); print(time.perf_counter() - t)'
     )
     fresh = subprocess.run(
@@ -218,7 +219,7 @@ def calibration() -> dict[str, Any]:
             outcome = calibrate(name, humans=200, beta=beta, seed=1)
             label = f'{name}, β {"inferred" if beta == "infer" else "= 5"}'
             for quantity, p_value, covered in zip(
-                outcome.names, outcome.p_values, outcome.coverage
+                outcome.names, outcome.p_values, outcome.coverage, strict=True
             ):
                 results[f'rank p, {label}, {quantity} (above 0.01)'] = float(p_value)
                 results[f'90 % coverage, {label}, {quantity} (0.85 to 0.95)'] = float(covered)

@@ -70,7 +70,7 @@ def read_recordings(study: Path, folder: str) -> Iterator[Recording]:
 
 
 def corrections_of(recording: Recording, plan: np.ndarray) -> CorrectionSequence:
-    """Return the corrections of a plan that a recording holds, one for each waypoint but the first.
+    """Return the corrections of a plan that a recording holds, one for each later waypoint.
 
     The displacement at evenly spaced rows is differenced; correction i shifts waypoint i and all
     later ones.

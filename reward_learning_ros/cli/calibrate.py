@@ -85,7 +85,9 @@ def run(options: argparse.Namespace) -> int:
     )
     rows = [
         {'quantity': name, 'p_value': float(p_value), 'coverage': float(covered)}
-        for name, p_value, covered in zip(result.names, result.p_values, result.coverage)
+        for name, p_value, covered in zip(
+            result.names, result.p_values, result.coverage, strict=True
+        )
     ]
     if options.json:
         print(json.dumps({'calibrated': passed, 'quantities': rows}, indent=2))

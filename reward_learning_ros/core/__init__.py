@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reward_learning_ros.core.domain import BetaPrior, ThetaDomain
     from reward_learning_ros.core.inference import Inference, Progress, infer
+    from reward_learning_ros.core.planner import plan, regret
     from reward_learning_ros.core.posterior import Posterior
+    from reward_learning_ros.core.reference import reference_posterior
     from reward_learning_ros.core.samplers.base import Settings
     from reward_learning_ros.core.samplers.ensemble import EnsembleSize
+    from reward_learning_ros.core.simulated_human import simulate_corrections
     from reward_learning_ros.core.task import Task, TrajectorySpace
     from reward_learning_ros.core.tasks import load_task, task_names
     from reward_learning_ros.core.trajectory import CorrectionSequence
@@ -32,6 +35,10 @@ _PLACES = {
     'infer': 'inference',
     'load_task': 'tasks',
     'task_names': 'tasks',
+    'reference_posterior': 'reference',
+    'simulate_corrections': 'simulated_human',
+    'regret': 'planner',
+    'plan': 'planner',
 }
 
 __all__ = [
@@ -47,6 +54,7 @@ __all__ = [
     'TrajectorySpace',
     'infer',
     'load_task',
+    'plan',
     'task_names',
 ]
 

@@ -22,7 +22,8 @@ def finite_array(value: Any, name: str, shape: tuple[int | None, ...]) -> np.nda
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f'{name} is not an array of numbers: {error}') from None
     fits = array.ndim == len(shape) and all(
-        have == want or (want is None and have > 0) for have, want in zip(array.shape, shape)
+        have == want or (want is None and have > 0)
+        for have, want in zip(array.shape, shape, strict=True)
     )
     if not fits:
         wanted = ', '.join('any' if length is None else str(length) for length in shape)

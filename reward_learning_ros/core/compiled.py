@@ -66,7 +66,8 @@ def compile_features(function: Callable[..., Any], size: int) -> Features:
             out[index] = values[index]
 
     try:
-        return _compile(wrapper, FEATURES_SIGNATURE)
+        compiled: Features = _compile(wrapper, FEATURES_SIGNATURE)
+        return compiled
     except Exception as error:  # Numba raises many kinds, and none of them may stop the user.
         _warn_slow(function, error)
 
@@ -74,7 +75,8 @@ def compile_features(function: Callable[..., Any], size: int) -> Features:
         with numba.objmode():
             in_python(trajectory, out)
 
-    return _compile(through_python, FEATURES_SIGNATURE)
+    called_back: Features = _compile(through_python, FEATURES_SIGNATURE)
+    return called_back
 
 
 def compile_log_prior(function: Callable[..., Any]) -> LogPrior:
@@ -82,16 +84,18 @@ def compile_log_prior(function: Callable[..., Any]) -> LogPrior:
     if is_compiled(function) or not JIT_ENABLED:
         return function
     try:
-        return _compile(function, LOG_PRIOR_SIGNATURE)
+        compiled: LogPrior = _compile(function, LOG_PRIOR_SIGNATURE)
+        return compiled
     except Exception as error:  # as above
         _warn_slow(function, error)
 
     def through_python(theta: np.ndarray) -> float:
         with numba.objmode(value='float64'):
             value = float(function(theta))
-        return value
+        return value  # noqa: RET504 (what an objmode block gives must have a name)
 
-    return _compile(through_python, LOG_PRIOR_SIGNATURE)
+    called_back: LogPrior = _compile(through_python, LOG_PRIOR_SIGNATURE)
+    return called_back
 
 
 def is_compiled(function: Callable[..., Any]) -> bool:

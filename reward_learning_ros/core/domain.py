@@ -29,8 +29,8 @@ class ThetaDomain:
 
     kind: str
     size: int
-    low: np.ndarray | None = None
-    high: np.ndarray | None = None
+    low: Any = None
+    high: Any = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -73,7 +73,8 @@ class ThetaDomain:
     def from_unit_cube(self, cube: np.ndarray) -> np.ndarray:
         """Map points (…, d) of the unit cube to the domain, uniform to uniform."""
         if self.kind == BOX:
-            return self.low + (self.high - self.low) * cube
+            scaled: np.ndarray = self.low + (self.high - self.low) * cube
+            return scaled
         normal = ndtri(np.clip(cube, 1e-12, 1.0 - 1e-12))
         if self.kind == UNIT_NONNEGATIVE:
             normal = np.abs(normal)

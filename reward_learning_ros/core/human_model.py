@@ -1,7 +1,7 @@
 """The noisily rational person: which corrections they could have made, and how likely each is.
 
-Equations P2 and A2 to A5 of the paper. A *block* of data shares one normalizer: a single trajectory
-when corrections are independent, a whole sequence when they are dependent.
+Equations P2 and A2 to A5 of the paper. A *block* of data shares one normalizer: a single
+trajectory when corrections are independent, a whole sequence when they are dependent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Inference of θ from corrections: one call, or a run that can be watched, stopped and continued."""
+"""Inference of θ from corrections: one call, or a run to be watched, stopped and continued."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ class Inference:
         self._reward_spread = np.cov(statistics, rowvar=False)
         before = self._chains
         self._chains = [self._sampler.start(index) for index in range(self.settings.chains)]
-        for old, chain in zip(before, self._chains):
+        for old, chain in zip(before, self._chains, strict=False):
             # θ, β and the tuned proposal of the run before.
             chain.outer = old.outer
         rounds = WARMUP_ROUNDS if not before else WARMUP_ROUNDS // 2
@@ -268,7 +268,7 @@ class Inference:
         sampler = self._sampler
         jobs = [
             executor.submit(sampler.run, chain, thin, rows)
-            for chain, rows in zip(self._chains, draws)
+            for chain, rows in zip(self._chains, draws, strict=True)
         ]
         for job in jobs:
             job.result()

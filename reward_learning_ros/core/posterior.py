@@ -48,17 +48,17 @@ class Posterior:
     @property
     def samples(self) -> np.ndarray:
         """All draws of θ (draws, d)."""
-        return self.chains.reshape(-1, self.chains.shape[2])
+        return np.asarray(self.chains.reshape(-1, self.chains.shape[2]))
 
     @property
     def beta_samples(self) -> np.ndarray:
         """All draws of β (draws,)."""
-        return self.beta_chains.reshape(-1)
+        return np.asarray(self.beta_chains.reshape(-1))
 
     @cached_property
     def mean(self) -> np.ndarray:
         """The posterior mean of θ (d,)."""
-        return self.samples.mean(axis=0)
+        return np.asarray(self.samples.mean(axis=0))
 
     @property
     def beta_is_fixed(self) -> bool:
@@ -68,7 +68,7 @@ class Posterior:
     def interval(self, probability: float = 0.9) -> np.ndarray:
         """Return the central interval (2, d) of each component of θ."""
         tail = (1.0 - probability) / 2.0
-        return np.quantile(self.samples, [tail, 1.0 - tail], axis=0)
+        return np.asarray(np.quantile(self.samples, [tail, 1.0 - tail], axis=0))
 
     def table(self) -> np.ndarray:
         """Return the rows of `STATISTICS` for θ and β (5, d + 1)."""

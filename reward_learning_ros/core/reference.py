@@ -1,4 +1,4 @@
-"""Reference posteriors: by reweighting a large pool, and by quadrature where the space is small."""
+"""Reference posteriors: by reweighting a large pool, and by quadrature in small spaces."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ class TrajectorySpace:
 
     delta_low: np.ndarray
     delta_high: np.ndarray
-    workspace_low: np.ndarray | None = None
-    workspace_high: np.ndarray | None = None
+    workspace_low: Any = None
+    workspace_high: Any = None
     fixed_waypoints: int = 1
     given_axes: tuple[int, ...] = ()
 

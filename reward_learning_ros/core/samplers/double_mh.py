@@ -286,8 +286,8 @@ class DoubleMH:
 
     def diagnostics(self, chains: list[Chain]) -> dict[str, float]:
         """Return how well the auxiliaries moved."""
-        counters = sum(chain.counters for chain in chains)
-        counts = sum(chain.state.counts for chain in chains).sum(axis=0)
+        counters = np.sum([chain.counters for chain in chains], axis=0)
+        counts = np.sum([chain.state.counts for chain in chains], axis=(0, 1))
         auxiliaries = max(1.0, counters[AUXILIARIES])
         return {
             'inner_acceptance': float(counts[1] / max(1, counts[0])),

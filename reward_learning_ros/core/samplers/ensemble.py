@@ -1,15 +1,15 @@
 """An ensemble of random corrections, from which auxiliaries take global moves.
 
 Local moves alone do not cross an indicator feature (a button pressed or not) at a large β. So a
-population of corrections is drawn once for each of many *anchors*, weights η spread over the prior
-of θ and β: rung by rung from β = 0, each anchor's members resampled from all corrections drawn so
-far and then moved. The whole is a sample of one known mixture over the anchors,
+population of corrections is drawn once for each of many *anchors*, weights η spread over the
+prior of θ and β: rung by rung from β = 0, each anchor's members resampled from all corrections
+drawn so far and then moved. The whole is a sample of one known mixture over the anchors,
 
     q(D) ∝ Σ_k n_k exp(η_k · T(D)) / Z(η_k),
 
 whose normalizers are estimated on the way (adaptive multiple importance sampling). It is about the
-space of corrections and knows nothing of the data. An auxiliary at new weights η' jumps by iterated
-importance resampling among members drawn from q, which leaves P(D | θ', β') invariant, and goes on
+space of corrections and knows nothing of the data. An auxiliary at new weights η' jumps by
+iterated importance resampling among members drawn from q, which leaves P(D | θ', β') invariant, and goes on
 from there with local moves.
 """
 
@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numba
@@ -46,7 +47,7 @@ from reward_learning_ros.core.samplers.kernels import (
 # three to thirty dimensions of a space of corrections.
 TARGET_ACCEPTANCE = 0.35
 # The first rung stands where the log weight of uniform corrections varies by this much, and each
-# next one this much further out: near enough that most corrections of one still matter at the next.
+# next one this much further out: near enough that corrections of one still matter at the next.
 FIRST_RUNG = 1.0
 RUNG_RATIO = 1.8
 _COUNTS = types.Array(types.int64, 2, 'C')
@@ -127,13 +128,8 @@ class Ensemble:
             if should_stop():
                 raise CancelledError('cancelled while drawing the ensemble of corrections')
             etas = np.append(directions * radius, np.full((count, 1), radius * beta_share), axis=1)
-            found: list[Any] = list(
-                _map(
-                    executor,
-                    lambda j, etas=etas: self._climb(etas[j], pool, rung_scales[j], rngs[j]),
-                    range(count),
-                )
-            )
+            climb = partial(self._climb, pool)
+            found: list[Any] = list(_map(executor, climb, etas, rung_scales, rngs))
             anchors.extend(etas)
             log_shares.extend(np.log(size.members) - log_z for _, _, log_z, _ in found)
             rung_scales = np.array([scale for *_, scale in found])
@@ -175,11 +171,9 @@ class Ensemble:
         own_seed, *streams = seed.spawn(1 + count)
         pool = _Pool(members.deltas, members.statistics, members.log_mixture)
 
-        def climb(index: int) -> tuple[np.ndarray, np.ndarray, float, float]:
-            scale = float(members.scales[nearest_anchor(etas[index], members)])
-            return self._climb(etas[index], pool, scale, np.random.default_rng(streams[index]))
-
-        found: list[Any] = list(_map(executor, climb, range(count)))
+        scales = [members.scales[nearest_anchor(eta, members)] for eta in etas]
+        rngs = [np.random.default_rng(stream) for stream in streams]
+        found: list[Any] = list(_map(executor, partial(self._climb, pool), etas, scales, rngs))
         anchors = np.concatenate([members.anchors, etas])
         log_count = np.log(self._size.members)
         log_shares = np.append(members.log_shares, [log_count - log_z for _, _, log_z, _ in found])
@@ -219,7 +213,7 @@ class Ensemble:
         return deltas, statistics
 
     def _climb(
-        self, eta: np.ndarray, pool: _Pool, scale: float, rng: np.random.Generator
+        self, pool: _Pool, eta: np.ndarray, scale: float, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, float, float]:
         """Draw the members of one anchor; also return log Z(η) and the tuned scale of moves."""
         exponents = pool.statistics @ eta - pool.log_mixture
@@ -301,7 +295,7 @@ def _shuffled(
 
 
 def log_mixture(statistics: np.ndarray, anchors: np.ndarray, log_shares: np.ndarray) -> np.ndarray:
-    """Return log q (N,) of statistics (N, d + 1) under anchors (A, d + 1) and their shares (A,)."""
+    """Return log q (N,) of statistics (N, d + 1), given anchors (A, d + 1) and shares (A,)."""
     result = np.empty(len(statistics))
     # In blocks, so that the memory does not grow with the number of anchors.
     for start in range(0, len(statistics), 4096):
@@ -323,9 +317,9 @@ def _radii(statistics: np.ndarray, directions: np.ndarray, largest: float) -> np
 
 
 def _map(
-    executor: Executor | None, function: Callable[[int], Any], items: Iterable[int]
+    executor: Executor | None, function: Callable[..., Any], *arguments: Iterable[Any]
 ) -> Iterable[Any]:
-    return map(function, items) if executor is None else executor.map(function, items)
+    return map(function, *arguments) if executor is None else executor.map(function, *arguments)
 
 
 @numba.njit(

@@ -300,7 +300,7 @@ def advance(
         first = min(row, other)
         last = max(row, other)
         inside = True
-        if choice < LOCAL_SHARE or rows == 1 and choice < 1.0 - REDRAW_SHARE:
+        if choice < LOCAL_SHARE or (rows == 1 and choice < 1.0 - REDRAW_SHARE):
             kind = LOCAL
             first = last = row
             for axis in range(dimensions):
@@ -333,7 +333,7 @@ def advance(
                 scratch.proposed_deltas[row, axis] = (
                     low + (space.delta_high[row, axis] - low) * rng.random()
                 )
-        if kind == SHIFT or kind == STRETCH:
+        if kind in (SHIFT, STRETCH):
             # Reflecting one of several corrections would make the move irreversible, so here a
             # bound rejects.
             for index in range(first, last + 1):

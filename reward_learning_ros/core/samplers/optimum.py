@@ -93,8 +93,8 @@ def best_statistics(
 ) -> np.ndarray:
     """Return statistics (J, d + 1) among which the best for any θ of the domain is found.
 
-    The largest reward is a convex function of θ, so the corrections that are best for some θ, spread
-    evenly, bound it from below and closely.
+    The largest reward is a convex function of θ, so the corrections that are best for some θ,
+    spread evenly, bound it from below and closely.
     """
     thetas = domain.quasi_random(SEARCHED_PER_FEATURE * domain.size)
     corners = np.eye(domain.size)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from reward_learning_ros import core
+from reward_learning_ros.core import inference, simulated_human
 from reward_learning_ros.core.compiled import JIT_ENABLED
+from reward_learning_ros.core.samplers import double_mh, optimum
 
 
 def sized(compiled: int, interpreted: int) -> int:
@@ -16,15 +18,31 @@ def sized(compiled: int, interpreted: int) -> int:
     return compiled if JIT_ENABLED else interpreted
 
 
+@pytest.fixture(autouse=True)
+def small_when_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do little work that no setting reaches when nothing is compiled."""
+    if JIT_ENABLED:
+        return
+    for name, value in (('STARTS', 16), ('SEARCHERS', 1), ('STAGES', 2), ('STAGE_STEPS', 2)):
+        monkeypatch.setattr(optimum, name, value)
+    monkeypatch.setattr(optimum, 'SEARCHED_PER_FEATURE', 1)
+    monkeypatch.setattr(inference, 'SPREAD_SAMPLES', 16)
+    monkeypatch.setattr(double_mh, 'ADAPTED_ANCHORS', 2)
+    monkeypatch.setattr(simulated_human, 'FINAL_STEPS', 10)
+    monkeypatch.setattr(
+        simulated_human, 'SIZE', core.EnsembleSize(seeds=400, members=20, anneal_steps=4)
+    )
+
+
 @pytest.fixture(scope='session')
 def quick() -> core.Settings:
     """Settings for tests that look at the form of a result and not at its accuracy."""
     return core.Settings(
         chains=2,
-        warmup=sized(80, 8),
-        batch=sized(40, 8),
+        warmup=sized(80, 16),
+        batch=sized(40, 24),
         thin=1,
-        max_draws=sized(80, 8),
+        max_draws=sized(80, 48),
         inner_steps=sized(10, 2),
         candidates=16,
         samples=sized(200, 20),

@@ -5,7 +5,11 @@ import pytest
 
 from reward_learning_ros import core
 from reward_learning_ros.core.errors import CancelledError, InvalidInputError
-from reward_learning_ros.core.human_model import HumanModel, gather_evidence
+from reward_learning_ros.core.human_model import (
+    HumanModel,
+    InadmissibleCorrectionWarning,
+    gather_evidence,
+)
 from reward_learning_ros.core.reference import TrajectoryQuadrature
 from reward_learning_ros.core.samplers.ensemble import (
     Ensemble,
@@ -34,7 +38,7 @@ def test_normalizers_agree_with_quadrature(corrections_of):
     ensemble, _ = ensemble_of(task, corrections_of(task, 1), 5.0, dependence='independent')
     members = ensemble.members
     nodes = TrajectoryQuadrature.of(task)
-    for anchor, log_z in zip(members.anchors[1:], ensemble.log_normalizers[1:]):
+    for anchor, log_z in zip(members.anchors[1:], ensemble.log_normalizers[1:], strict=True):
         beta = anchor[-1]
         exact = nodes.log_normalizer(anchor[:-1] / beta, beta)[0]
         assert log_z == pytest.approx(exact, abs=sized(15, 60) / 100)
@@ -107,7 +111,7 @@ def test_the_same_seed_gives_the_same_members_on_any_number_of_threads(correctio
             executor,
         )
         results.append(made.members)
-    for one, two in zip(*results):
+    for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)
 
 
@@ -139,7 +143,10 @@ def test_a_workspace_that_leaves_nothing_is_said():
         axis_names=('x', 'y'),
     )
     sequence = core.CorrectionSequence.from_deltas(task.plan, [[0.1, 0.1]])
-    with pytest.warns(UserWarning), pytest.raises(InvalidInputError, match='no admissible'):
+    with (
+        pytest.warns(InadmissibleCorrectionWarning, match='outside'),
+        pytest.raises(InvalidInputError, match='no admissible'),
+    ):
         core.infer(task, sequence)
 
 

@@ -61,7 +61,7 @@ def test_progress_is_told_and_never_goes_back(quick, corrections_of):
     task = core.load_task('cup')
     told = []
     core.infer(task, corrections_of(task), settings=quick, on_progress=told.append)
-    assert [step.stage for step in told][0] == 'preparing'
+    assert told[0].stage == 'preparing'
     assert told[-1].stage == 'sampling'
     fractions = [step.fraction for step in told if step.stage != 'sampling']
     assert fractions == sorted(fractions)
@@ -262,12 +262,16 @@ def test_settings_below_their_bounds_are_refused(name):
     ],
 )
 def test_a_task_that_cannot_be_is_refused(changes):
+    def make():
+        options = dict(changes)
+        if 'space' in options:
+            options['space'] = core.TrajectorySpace(**options['space'])
+        return own_task(options.pop('features', far_and_low), **options)
+
     with pytest.raises(InvalidInputError):
-        if 'space' in changes:
-            changes = {'space': core.TrajectorySpace(**changes['space'])}
-        own_task(changes.pop('features', far_and_low), **changes)
+        make()
 
 
 def test_an_unknown_task_lists_those_that_exist():
-    with pytest.raises(UnknownNameError, match='cup, press|press'):
+    with pytest.raises(UnknownNameError, match='press'):
         core.load_task('juggle')

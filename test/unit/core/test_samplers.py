@@ -1,10 +1,14 @@
 """One contract for every sampler, in both modes of dependence."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from reward_learning_ros import core
 from reward_learning_ros.core.samplers.registry import METHODS
+
+from .conftest import sized
 
 DOMAINS = ['box', 'unit', 'unit_nonnegative']
 
@@ -65,20 +69,16 @@ class TestContract:
 
 @pytest.mark.parametrize('start', ['data', 'carried', 'ensemble'])
 def test_every_start_of_auxiliaries_works_and_is_counted(start, quick, corrections_of):
-    from dataclasses import replace
-
     task = core.load_task('press')
     settings = replace(quick, auxiliary_start=start)
     posterior = core.infer(task, corrections_of(task), settings=settings, beta=5.0)
     numbers = posterior.sampling
     assert 0.0 < numbers['inner_acceptance'] < 1.0
-    assert 0.0 <= numbers['stuck_auxiliaries'] < 0.5
+    assert 0.0 <= numbers['stuck_auxiliaries'] < sized(50, 100) / 100
     assert (numbers['ensemble_jumps'] > 0.0) == (start == 'ensemble')
 
 
 def test_auxiliaries_that_never_move_are_counted(quick, corrections_of):
-    from dataclasses import replace
-
     task = core.load_task('press')
     settings = replace(quick, auxiliary_start='data', inner_steps=0)
     posterior = core.infer(task, corrections_of(task), settings=settings, beta=5.0)
