@@ -34,11 +34,11 @@ _PLACES = {
     'TrajectorySpace': 'task',
     'infer': 'inference',
     'load_task': 'tasks',
-    'task_names': 'tasks',
-    'reference_posterior': 'reference',
-    'simulate_corrections': 'simulated_human',
-    'regret': 'planner',
     'plan': 'planner',
+    'reference_posterior': 'reference',
+    'regret': 'planner',
+    'simulate_corrections': 'simulated_human',
+    'task_names': 'tasks',
 }
 
 __all__ = [
@@ -55,6 +55,9 @@ __all__ = [
     'infer',
     'load_task',
     'plan',
+    'reference_posterior',
+    'regret',
+    'simulate_corrections',
     'task_names',
 ]
 
