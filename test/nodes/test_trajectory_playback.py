@@ -89,7 +89,7 @@ def test_a_second_publisher_makes_the_arm_hold(pair):
     pair.operator.destroy_publisher(intruder)
     pair.advance_until(lambda: pair.playback.view.command_publishers == 1)
     assert pair.call(names.PLAYBACK_RESUME_SERVICE).success
-    pair.advance_until(lambda: pair.playback.state is PlaybackState.FINISHED)
+    pair.advance_until(lambda: pair.playback.state is PlaybackState.PLAYING)
 
 
 def test_a_plan_with_nan_makes_the_arm_hold_and_the_old_plan_stays(pair):
@@ -102,7 +102,7 @@ def test_a_plan_with_nan_makes_the_arm_hold_and_the_old_plan_stays(pair):
     pair.advance_until(lambda: pair.statuses[-1].fault == pair.playback.fault)
     pair.advance_for(0.8)
     assert pair.call(names.PLAYBACK_RESUME_SERVICE).success
-    pair.advance_until(lambda: pair.playback.state is PlaybackState.FINISHED)
+    pair.advance_until(lambda: pair.playback.state is PlaybackState.PLAYING)
 
 
 def test_a_reflex_of_the_arm_makes_playback_hold_until_recovery_and_resume(pair):
@@ -130,7 +130,7 @@ def test_a_reflex_of_the_arm_makes_playback_hold_until_recovery_and_resume(pair)
     pair.advance_for(1.0)
     response = pair.call(names.PLAYBACK_RESUME_SERVICE)
     assert response.success, response.message
-    pair.advance_until(lambda: pair.playback.state is PlaybackState.FINISHED)
+    pair.advance_until(lambda: pair.playback.state is PlaybackState.PLAYING)
 
 
 def test_the_user_stop_makes_playback_hold(pair):

@@ -89,7 +89,7 @@ class Session:
         self.wait_until(lambda: self.status.progress > 0.01)
 
     def is_moving(self) -> bool:
-        return bool(np.abs(self.desired.velocity).max() > 1e-6)
+        return bool(np.any(self.desired.velocity))
 
     def close(self) -> None:
         for process in self.processes.values():
