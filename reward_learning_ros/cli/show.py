@@ -63,6 +63,8 @@ def run(options: argparse.Namespace) -> int:
     from reward_learning_ros.core.tasks import load_task
     from reward_learning_ros.study import pictures
 
+    # Said before the work, not after it.
+    pictures.require_matplotlib()
     settings: dict[str, Any] = {}
     if options.library_size is not None:
         settings['library_size'] = options.library_size

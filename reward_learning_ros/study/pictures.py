@@ -33,7 +33,10 @@ _POSITION_AXES = ('x', 'y', 'z')
 # Horizontal and vertical coordinate of each view.
 _VIEWS = (('seen from above', 0, 1), ('seen from the side', 0, 2), ('seen from the front', 1, 2))
 _ROUND = np.linspace(0.0, 2.0 * np.pi, 25)[:-1]
-_FRAMES_PER_SECOND = 15
+_FRAMES_PER_SECOND = 10
+_LAST_FRAME_MS = 1500
+# Of an animation: enough for flat colours with smooth edges.
+_COLORS = 64
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,7 +101,7 @@ def draw_portrait(portrait: Portrait, path: Path) -> None:
         raise InvalidInputError(
             f'{path} is no {" or ".join(PICTURE_FORMATS)} file; a picture must be'
         )
-    _require_matplotlib()
+    require_matplotlib()
     from matplotlib.figure import Figure
 
     task = portrait.task
@@ -136,36 +139,80 @@ def animate(task: Task, trajectory: np.ndarray, path: Path) -> None:
             f'nothing moves in the scene of task {task.name!r}; allowed: '
             f'{" or ".join(PICTURE_FORMATS)}'
         )
-    _require_matplotlib()
-    from matplotlib.animation import PillowWriter
+    require_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from PIL import Image
 
     prediction = task.predict(trajectory)
-    views = (_VIEWS[0], _VIEWS[2] if task.name == 'push' else _VIEWS[1])
-    figure = Figure(figsize=(9.0, 4.8))
+    figure = Figure(figsize=(9.0, 4.8), dpi=80)
+    canvas = FigureCanvasAgg(figure)
     panels = figure.subplots(1, 2)
-    # Not laid out anew for each frame: that would take most of the time, and panels would jump.
+    # Laid out once: panels must not jump from frame to frame.
     figure.subplots_adjust(left=0.09, right=0.98, bottom=0.12, top=0.86, wspace=0.25)
-    limits = [
-        _limits(_extent(task.scene, [prediction], horizontal, vertical))
-        for _, horizontal, vertical in views
+    stages = [
+        _Stage(panel, task, prediction, view)
+        for panel, view in zip(panels, _widest_views(task, prediction), strict=True)
     ]
-    step_sec = 1.0 / _FRAMES_PER_SECOND
-    moments = np.arange(0.0, prediction.times_sec[-1] + step_sec, step_sec)
-    frames = np.abs(prediction.times_sec[None] - moments[:, None]).argmin(axis=1)
-    writer = PillowWriter(fps=_FRAMES_PER_SECOND)
-
-    def write(target: Any) -> None:
-        with writer.saving(figure, target, dpi=80):
+    title = figure.suptitle('')
+    moments = np.arange(0.0, prediction.times_sec[-1], 1.0 / _FRAMES_PER_SECOND)
+    images = []
+    for frame in [*np.searchsorted(prediction.times_sec, moments), len(prediction.times_sec) - 1]:
+        for stage in stages:
+            stage.show(int(frame))
+        title.set_text(f'{task.name}, {prediction.times_sec[frame]:.1f} s')
+        canvas.draw()
+        picture = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy())
+        images.append(picture.quantize(_COLORS))
+    pauses = [round(1000 / _FRAMES_PER_SECOND)] * (len(images) - 1)
+    _save(
+        lambda target: images[0].save(
+            target,
+            save_all=True,
+            append_images=images[1:],
             # The end stays to be looked at.
-            for frame in [*frames, *[frames[-1]] * _FRAMES_PER_SECOND]:
-                for panel, view, limit in zip(panels, views, limits, strict=True):
-                    panel.clear()
-                    _draw_moment(panel, task, prediction, int(frame), view, limit)
-                figure.suptitle(f'{task.name}, {prediction.times_sec[frame]:.1f} s')
-                writer.grab_frame()
+            duration=[*pauses, _LAST_FRAME_MS],
+            loop=0,
+        ),
+        path,
+    )
 
-    _save(write, path)
+
+class _Stage:
+    """One view of a rollout: what does not move is drawn once, the rest is moved."""
+
+    def __init__(
+        self, panel: Any, task: Task, prediction: Prediction, view: tuple[str, int, int]
+    ) -> None:
+        title, self._horizontal, self._vertical = view
+        self._prediction = prediction
+        self._moving = []
+        for thing in task.scene:
+            drawn = _draw_thing(panel, thing, self._horizontal, self._vertical)
+            if thing.name in prediction.positions:
+                self._moving.append((thing, *drawn))
+        self._path = prediction.tool_positions[:, [self._horizontal, self._vertical]]
+        panel.plot(*self._path.T, color=_BLUE, linewidth=1.0, alpha=0.4)
+        (self._done,) = panel.plot([], [], color=_BLUE, linewidth=2.6)
+        (self._tool,) = panel.plot([], [], marker='o', markersize=9, color='black')
+        points = _extent(task.scene, prediction, self._horizontal, self._vertical)
+        _finish(panel, title, self._horizontal, self._vertical, _limits(points))
+
+    def show(self, frame: int) -> None:
+        """Move everything to where it is at a sample of the prediction."""
+        for thing, outline, name in self._moving:
+            moved = _moved(thing, self._prediction, frame)
+            corners = _outline(moved, self._horizontal, self._vertical)
+            outline.set_xy(corners)
+            name.xy = _above(corners)
+        self._done.set_data(*self._path[: frame + 1].T)
+        self._tool.set_data(*self._path[frame : frame + 1].T)
+
+
+def _widest_views(task: Task, prediction: Prediction) -> list[tuple[str, int, int]]:
+    """Return the view from above, and from the side on which more is to be seen."""
+    reach = np.ptp(_extent(task.scene, prediction, 0, 1), axis=0)
+    return [_VIEWS[0], _VIEWS[1] if reach[0] > reach[1] else _VIEWS[2]]
 
 
 def _draw_views(panels: Sequence[Any], portrait: Portrait) -> None:
@@ -180,7 +227,7 @@ def _draw_views(panels: Sequence[Any], portrait: Portrait) -> None:
             _draw_thing(panel, thing, horizontal, vertical)
             if after is not None and thing.name in after.positions:
                 moved = _moved(thing, after, -1)
-                _draw_thing(panel, moved, horizontal, vertical, outline=f'{thing.name} afterwards')
+                _draw_outline(panel, moved, horizontal, vertical, f'{thing.name} afterwards')
         for index, way in enumerate(sampled):
             panel.plot(
                 way[:, horizontal],
@@ -233,46 +280,16 @@ def _draw_views(panels: Sequence[Any], portrait: Portrait) -> None:
         )
 
 
-def _draw_moment(
-    panel: Any,
-    task: Task,
-    prediction: Prediction,
-    frame: int,
-    view: tuple[str, int, int],
-    limits: np.ndarray,
-) -> None:
-    title, horizontal, vertical = view
-    for thing in task.scene:
-        moves = thing.name in prediction.positions
-        shown = _moved(thing, prediction, frame) if moves else thing
-        _draw_thing(panel, shown, horizontal, vertical)
-    path = prediction.tool_positions
-    panel.plot(path[:, horizontal], path[:, vertical], color=_BLUE, linewidth=1.0, alpha=0.4)
-    done = path[: frame + 1]
-    panel.plot(done[:, horizontal], done[:, vertical], color=_BLUE, linewidth=2.6)
-    panel.plot(*path[frame, [horizontal, vertical]], marker='o', markersize=9, color='black')
-    _finish(panel, title, horizontal, vertical, limits)
-
-
-def _draw_thing(
-    panel: Any, thing: Thing, horizontal: int, vertical: int, outline: str | None = None
-) -> None:
-    """Fill the outline of a thing and write its name, or only draw the outline."""
+def _draw_thing(panel: Any, thing: Thing, horizontal: int, vertical: int) -> tuple[Any, Any]:
+    """Fill the outline of a thing and write its name above it; return both."""
     corners = _outline(thing, horizontal, vertical)
     color = _ROLE_COLORS[thing.role]
-    if outline is not None:
-        closed = np.concatenate([corners, corners[:1]])
-        panel.plot(
-            closed[:, 0], closed[:, 1], color=color, linestyle=':', linewidth=2.0, label=outline
-        )
-        return
-    panel.fill(
+    (outline,) = panel.fill(
         corners[:, 0], corners[:, 1], facecolor=color, edgecolor=color, alpha=0.35, linewidth=1.5
     )
-    middle = (corners.min(axis=0) + corners.max(axis=0)) / 2
-    panel.annotate(
+    name = panel.annotate(
         thing.name,
-        (middle[0], corners[:, 1].max()),
+        _above(corners),
         xytext=(0, 3),
         textcoords='offset points',
         ha='center',
@@ -282,6 +299,20 @@ def _draw_thing(
         bbox={'facecolor': 'white', 'alpha': 0.65, 'edgecolor': 'none', 'pad': 0.5},
         zorder=5,
     )
+    return outline, name
+
+
+def _draw_outline(panel: Any, thing: Thing, horizontal: int, vertical: int, label: str) -> None:
+    """Draw where a thing will be."""
+    corners = _outline(thing, horizontal, vertical)
+    closed = np.concatenate([corners, corners[:1]])
+    color = _ROLE_COLORS[thing.role]
+    panel.plot(*closed.T, color=color, linestyle=':', linewidth=2.0, label=label)
+
+
+def _above(corners: np.ndarray) -> tuple[float, float]:
+    """Return where the name of a thing with this outline is written."""
+    return float(corners[:, 0].min() + corners[:, 0].max()) / 2, float(corners[:, 1].max())
 
 
 def _draw_coordinates(panel: Any, portrait: Portrait) -> None:
@@ -429,16 +460,13 @@ def _outline(thing: Thing, horizontal: int, vertical: int) -> np.ndarray:
 
 
 def _extent(
-    scene: Sequence[Thing], predictions: Sequence[Prediction], horizontal: int, vertical: int
+    scene: Sequence[Thing], prediction: Prediction, horizontal: int, vertical: int
 ) -> np.ndarray:
-    """Return points (P, 2) that a view of predictions must show."""
-    things = list(scene)
-    for prediction in predictions:
-        things += [
-            _moved(thing, prediction, -1) for thing in scene if thing.name in prediction.positions
-        ]
-    ways = [prediction.tool_positions for prediction in predictions]
-    return _spread(things, ways, horizontal, vertical)
+    """Return points (P, 2) that a view of a rollout must show."""
+    moved = [
+        _moved(thing, prediction, -1) for thing in scene if thing.name in prediction.positions
+    ]
+    return _spread([*scene, *moved], [prediction.tool_positions], horizontal, vertical)
 
 
 def _spread(
@@ -455,7 +483,8 @@ def _limits(points: np.ndarray) -> np.ndarray:
     return np.asarray((low + high) / 2 + half * np.array([[-1.0], [1.0]]))
 
 
-def _require_matplotlib() -> None:
+def require_matplotlib() -> None:
+    """Say which extra to install if there is no Matplotlib."""
     try:
         import matplotlib
     except ImportError as error:
