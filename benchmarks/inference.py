@@ -7,7 +7,6 @@ Numbers about real recordings need the published user study (option or variable
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -111,22 +110,18 @@ def latency() -> dict[str, Any]:
         'from reward_learning_ros import core; '
         'p = core.infer(*seven_corrections(), seed=0); print(time.perf_counter() - t)'
     )
-    fresh = subprocess.run(
-        [sys.executable, '-c', code], capture_output=True, text=True, check=True
-    ).stdout
     return {
         'seven corrections, s, median of 7 seeds (at most 1)': float(np.median(times)),
         'smallest bulk ESS, worst of 7 seeds (at least 400)': float(np.min(effective)),
         'largest R-hat, median of 7 seeds (at most 1.01)': float(np.median(r_hat)),
         'largest R-hat, worst of 7 seeds': float(np.max(r_hat)),
-        'first call after a restart, s, imports included (at most 2)': float(fresh),
+        'first call after a restart, s, imports included (at most 2)': _printed_by(code),
     }
 
 
 def scaling() -> dict[str, Any]:
     """Time and memory as corrections and waypoints grow, for the same number of steps."""
     results: dict[str, Any] = {}
-    base = core.load_task('press')
     settings = core.Settings(
         warmup=80,
         batch=100,
@@ -134,18 +129,8 @@ def scaling() -> dict[str, Any]:
         ensemble=core.EnsembleSize(seeds=2048, members=32, anneal_steps=8),
     )
     for waypoints in (8, 64):
-        task = core.Task(
-            name=f'press{waypoints}',
-            feature_names=base.feature_names,
-            features=base.features,
-            plan=np.linspace(base.plan[0], base.plan[-1], waypoints),
-            space=base.space,
-        )
         for count in (7, 25, 100):
-            rng = np.random.default_rng(0)
-            onsets = np.sort(rng.integers(1, waypoints, size=count))
-            deltas = rng.uniform(-0.02, 0.02, (count, 3))
-            sequence = core.CorrectionSequence.from_deltas(task.plan, deltas, onsets)
+            task, sequence = long_press(waypoints, count)
             core.infer(task, sequence, seed=1, beta=5.0, settings=settings)
             started = time.perf_counter()
             posterior = core.infer(task, sequence, seed=2, beta=5.0, settings=settings)
@@ -154,9 +139,30 @@ def scaling() -> dict[str, Any]:
             results[f'µs per inner step, {count} corrections, {waypoints} waypoints'] = (
                 elapsed / steps * 1e6
             )
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    results['peak memory so far, MB (below 500)'] = float(peak)
+    code = (
+        'import resource; from benchmarks.inference import long_press; '
+        'from reward_learning_ros import core; task, sequence = long_press(64, 100); '
+        'core.infer(task, sequence, settings=core.Settings(warmup=16, batch=8, max_draws=8)); '
+        'print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)'
+    )
+    results['peak memory, MB, 100 corrections, 64 waypoints (below 500)'] = _printed_by(code)
     return results
+
+
+def long_press(waypoints: int, count: int) -> tuple[core.Task, core.CorrectionSequence]:
+    """Return Press with more waypoints, and many small corrections of it."""
+    base = core.load_task('press')
+    task = core.Task(
+        name=f'press{waypoints}',
+        feature_names=base.feature_names,
+        features=base.features,
+        plan=np.linspace(base.plan[0], base.plan[-1], waypoints),
+        space=base.space,
+    )
+    rng = np.random.default_rng(0)
+    onsets = np.sort(rng.integers(1, waypoints, size=count))
+    deltas = rng.uniform(-0.02, 0.02, (count, 3))
+    return task, core.CorrectionSequence.from_deltas(task.plan, deltas, onsets)
 
 
 def cup() -> dict[str, Any]:
@@ -224,6 +230,12 @@ def calibration() -> dict[str, Any]:
                 results[f'rank p, {label}, {quantity} (above 0.01)'] = float(p_value)
                 results[f'90 % coverage, {label}, {quantity} (0.85 to 0.95)'] = float(covered)
     return results
+
+
+def _printed_by(code: str) -> float:
+    """Return the number that a fresh process prints."""
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    return float(done.stdout)
 
 
 def _rate(function: Any, count: int) -> float:

@@ -9,8 +9,8 @@ drawn so far and then moved. The whole is a sample of one known mixture over the
 
 whose normalizers are estimated on the way (adaptive multiple importance sampling). It is about the
 space of corrections and knows nothing of the data. An auxiliary at new weights η' jumps by
-iterated importance resampling among members drawn from q, which leaves P(D | θ', β') invariant, and goes on
-from there with local moves.
+iterated importance resampling among members drawn from q, which leaves P(D | θ', β') invariant,
+and goes on from there with local moves.
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ from reward_learning_ros.core.samplers.kernels import (
 # Acceptance of local moves that the warm-up steers to; near the optimum of a random walk in the
 # three to thirty dimensions of a space of corrections.
 TARGET_ACCEPTANCE = 0.35
+# Seeds of long sequences of corrections are fewer, so that they stay within 40 MB.
+MAX_SEED_NUMBERS = 5_000_000
+MIN_SEEDS = 1024
 # The first rung stands where the log weight of uniform corrections varies by this much, and each
 # next one this much further out: near enough that corrections of one still matter at the next.
 FIRST_RUNG = 1.0
@@ -202,8 +205,10 @@ class Ensemble:
     def _draw_uniform(
         self, dimensions: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        deltas = np.zeros((self._size.seeds, *self._space.delta_low.shape))
-        statistics = np.zeros((self._size.seeds, dimensions + 1))
+        rows, axes = self._space.delta_low.shape
+        count = min(self._size.seeds, max(MIN_SEEDS, MAX_SEED_NUMBERS // (rows * axes)))
+        deltas = np.zeros((count, rows, axes))
+        statistics = np.zeros((count, dimensions + 1))
         scratch = make_scratch(self._space, dimensions)
         if not fill_uniform(self._features, self._space, scratch, deltas, statistics, rng):
             raise InvalidInputError(
