@@ -115,9 +115,9 @@ class SimulatedArmNode(Node):
             self._publish_mode()
 
     def skip(self, cycles: int) -> None:
-        """Let time pass without simulating it: the process was asleep."""
+        """Let time pass without simulating it: the process slept, or the clock was set."""
         self.arm.time_ns += cycles * CYCLE_NS
-        self.get_logger().warning(f'fell behind: left out {cycles} cycles')
+        self.get_logger().warning(f'left out {cycles} cycles to keep up with the clock')
 
     def _publish_mode(self) -> None:
         mode, reason = self.arm.mode, self.arm.mode_reason
@@ -178,7 +178,11 @@ class CycleLoop:
         self._cycles_per_look = (
             _CYCLES_PER_LOOK if self._period_sec else _CYCLES_PER_LOOK_WHEN_FAST
         )
-        self._due = time.perf_counter()
+        self._is_on_the_wall = node.config.clock == WALL
+        if self._is_on_the_wall:
+            # Making the arm took its time.
+            node.arm.time_ns = time.time_ns()
+        self._due_sec = time.perf_counter()
         self.cycles = 0
         self.late_cycles = 0
 
@@ -193,19 +197,30 @@ class CycleLoop:
     def _await_cycle(self) -> None:
         if not self._period_sec:
             return
-        self._due += self._period_sec
-        now = time.perf_counter()
-        delay = now - self._due
-        if delay < 0.0:
-            time.sleep(-delay)
-            delay = time.perf_counter() - self._due
-        if delay > self._late_sec:
+        self._due_sec += self._period_sec
+        delay_sec = self._delay_sec()
+        if delay_sec < -_LONGEST_DELAY_SEC:
+            # The wall's clock was set back.
+            self._leave_out(delay_sec)
+        elif delay_sec < 0.0:
+            time.sleep(-delay_sec)
+            delay_sec = self._delay_sec()
+        if delay_sec > self._late_sec:
             self.late_cycles += 1
-        if delay > _LONGEST_DELAY_SEC:
-            missed = int(delay / self._period_sec)
-            self._due += missed * self._period_sec
-            if self._node.config.clock == WALL:
-                self._node.skip(missed)
+        if delay_sec > _LONGEST_DELAY_SEC:
+            self._leave_out(delay_sec)
+
+    def _delay_sec(self) -> float:
+        """How late the next cycle is; by the wall's clock where the arm has that time."""
+        if self._is_on_the_wall:
+            return (time.time_ns() - self._node.arm.time_ns - CYCLE_NS) / 1e9
+        return time.perf_counter() - self._due_sec
+
+    def _leave_out(self, delay_sec: float) -> None:
+        if self._is_on_the_wall:
+            self._node.skip(round(delay_sec / self._period_sec))
+        else:
+            self._due_sec += delay_sec
 
 
 class _SimulatingExecutor:
