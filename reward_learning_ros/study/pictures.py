@@ -34,9 +34,7 @@ _POSITION_AXES = ('x', 'y', 'z')
 _VIEWS = (('seen from above', 0, 1), ('seen from the side', 0, 2), ('seen from the front', 1, 2))
 _ROUND = np.linspace(0.0, 2.0 * np.pi, 25)[:-1]
 _FRAMES_PER_SECOND = 10
-_LAST_FRAME_MS = 1500
-# Of an animation: enough for flat colours with smooth edges.
-_COLORS = 64
+_LAST_FRAMES = 12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,13 +138,11 @@ def animate(task: Task, trajectory: np.ndarray, path: Path) -> None:
             f'{" or ".join(PICTURE_FORMATS)}'
         )
     require_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.animation import PillowWriter
     from matplotlib.figure import Figure
-    from PIL import Image
 
     prediction = task.predict(trajectory)
-    figure = Figure(figsize=(9.0, 4.8), dpi=80)
-    canvas = FigureCanvasAgg(figure)
+    figure = Figure(figsize=(9.0, 4.8))
     panels = figure.subplots(1, 2)
     # Laid out once: panels must not jump from frame to frame.
     figure.subplots_adjust(left=0.09, right=0.98, bottom=0.12, top=0.86, wspace=0.25)
@@ -156,26 +152,20 @@ def animate(task: Task, trajectory: np.ndarray, path: Path) -> None:
     ]
     title = figure.suptitle('')
     moments = np.arange(0.0, prediction.times_sec[-1], 1.0 / _FRAMES_PER_SECOND)
-    images = []
-    for frame in [*np.searchsorted(prediction.times_sec, moments), len(prediction.times_sec) - 1]:
-        for stage in stages:
-            stage.show(int(frame))
-        title.set_text(f'{task.name}, {prediction.times_sec[frame]:.1f} s')
-        canvas.draw()
-        picture = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy())
-        images.append(picture.quantize(_COLORS))
-    pauses = [round(1000 / _FRAMES_PER_SECOND)] * (len(images) - 1)
-    _save(
-        lambda target: images[0].save(
-            target,
-            save_all=True,
-            append_images=images[1:],
-            # The end stays to be looked at.
-            duration=[*pauses, _LAST_FRAME_MS],
-            loop=0,
-        ),
-        path,
-    )
+    last = len(prediction.times_sec) - 1
+    # The end stays to be looked at.
+    frames = [*np.searchsorted(prediction.times_sec, moments), *[last] * _LAST_FRAMES]
+    writer = PillowWriter(fps=_FRAMES_PER_SECOND)
+
+    def write(target: str) -> None:
+        with writer.saving(figure, target, dpi=80):
+            for frame in frames:
+                for stage in stages:
+                    stage.show(int(frame))
+                title.set_text(f'{task.name}, {prediction.times_sec[frame]:.1f} s')
+                writer.grab_frame()
+
+    _save(write, path)
 
 
 class _Stage:
