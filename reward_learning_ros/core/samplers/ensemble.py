@@ -46,9 +46,8 @@ from reward_learning_ros.core.samplers.kernels import (
 # Acceptance of local moves that the warm-up steers to; near the optimum of a random walk in the
 # three to thirty dimensions of a space of corrections.
 TARGET_ACCEPTANCE = 0.35
-# Seeds of long sequences of corrections are fewer, so that they stay within 40 MB.
-MAX_SEED_NUMBERS = 5_000_000
-MIN_SEEDS = 1024
+# However long the sequences of corrections, there are at least this many.
+MIN_SEEDS, MIN_MEMBERS = 1024, 32
 # The first rung stands where the log weight of uniform corrections varies by this much, and each
 # next one this much further out: near enough that corrections of one still matter at the next.
 FIRST_RUNG = 1.0
@@ -64,9 +63,11 @@ class EnsembleSize:
     seeds: int = 32768  # uniform corrections that everything is drawn from
     members: int = 128  # of each anchor
     anneal_steps: int = 24  # moves of each member on its rung
+    # Seeds, and members in all, hold at most this many numbers: of long sequences there are fewer.
+    numbers: int = 2_500_000
 
     def __post_init__(self) -> None:
-        for name in ('seeds', 'members', 'anneal_steps'):
+        for name in ('seeds', 'members', 'anneal_steps', 'numbers'):
             if getattr(self, name) < 1:
                 raise InvalidInputError(f'{name} is {getattr(self, name)}; it must be at least 1')
 
@@ -127,14 +128,17 @@ class Ensemble:
         scales = [1.0]
         pool = _Pool(deltas, statistics, np.full(len(deltas), log_shares[0]))
         rung_scales = np.full(count, 0.5)
-        for radius in _radii(statistics, directions, largest_radius):
+        radii = _radii(statistics, directions, largest_radius)
+        most = size.numbers // (len(radii) * count * deltas[0].size)
+        members = self._members_each = min(size.members, max(MIN_MEMBERS, most))
+        for radius in radii:
             if should_stop():
                 raise CancelledError('cancelled while drawing the ensemble of corrections')
             etas = np.append(directions * radius, np.full((count, 1), radius * beta_share), axis=1)
             climb = partial(self._climb, pool)
             found: list[Any] = list(_map(executor, climb, etas, rung_scales, rngs))
             anchors.extend(etas)
-            log_shares.extend(np.log(size.members) - log_z for _, _, log_z, _ in found)
+            log_shares.extend(np.log(members) - log_z for _, _, log_z, _ in found)
             rung_scales = np.array([scale for *_, scale in found])
             scales.extend(rung_scales)
             pool = pool.extended(
@@ -146,12 +150,12 @@ class Ensemble:
             )
         # The seeds have served: what the auxiliaries jump to are the anchors' members, with just
         # as many of the seeds as of any other anchor.
-        seeds_kept = min(size.members, len(deltas))
+        seeds_kept = min(members, len(deltas))
         kept = np.append(np.arange(seeds_kept), np.arange(len(deltas), len(pool.deltas)))
         log_shares[0] = np.log(seeds_kept)
         self.members = _shuffled(
-            pool.deltas[kept],
-            pool.statistics[kept],
+            pool,
+            kept,
             np.array(anchors),
             np.array(log_shares),
             np.array(scales),
@@ -161,7 +165,7 @@ class Ensemble:
     @property
     def log_normalizers(self) -> np.ndarray:
         """The estimates (A,) of log Z(η) at the anchors, relative to η = 0."""
-        counts = np.full(len(self.members.log_shares), np.log(self._size.members))
+        counts = np.full(len(self.members.log_shares), np.log(self._members_each))
         counts[0] = self.members.log_shares[0]
         return counts - self.members.log_shares
 
@@ -178,7 +182,7 @@ class Ensemble:
         rngs = [np.random.default_rng(stream) for stream in streams]
         found: list[Any] = list(_map(executor, partial(self._climb, pool), etas, scales, rngs))
         anchors = np.concatenate([members.anchors, etas])
-        log_count = np.log(self._size.members)
+        log_count = np.log(self._members_each)
         log_shares = np.append(members.log_shares, [log_count - log_z for _, _, log_z, _ in found])
         grown = pool.extended(
             np.concatenate([new for new, *_ in found]),
@@ -193,8 +197,8 @@ class Ensemble:
         log_shares[-count:] = log_count - largest - np.log(np.exp(exponents - largest).sum(axis=0))
         result = copy(self)
         result.members = _shuffled(
-            grown.deltas,
-            grown.statistics,
+            grown,
+            np.arange(len(grown.deltas)),
             anchors,
             log_shares,
             np.append(members.scales, [scale for *_, scale in found]),
@@ -206,7 +210,7 @@ class Ensemble:
         self, dimensions: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         rows, axes = self._space.delta_low.shape
-        count = min(self._size.seeds, max(MIN_SEEDS, MAX_SEED_NUMBERS // (rows * axes)))
+        count = min(self._size.seeds, max(MIN_SEEDS, self._size.numbers // (rows * axes)))
         deltas = np.zeros((count, rows, axes))
         statistics = np.zeros((count, dimensions + 1))
         scratch = make_scratch(self._space, dimensions)
@@ -225,7 +229,7 @@ class Ensemble:
         largest = exponents.max()
         edges = np.cumsum(np.exp(exponents - largest))
         log_z = float(largest + np.log(edges[-1]))
-        members = self._size.members
+        members = self._members_each
         # Systematic resampling: the least noise that one uniform number can give.
         marks = (np.arange(members) + rng.random()) / members * edges[-1]
         chosen = np.minimum(np.searchsorted(edges, marks), len(edges) - 1)
@@ -280,19 +284,20 @@ class _Pool(NamedTuple):
 
 
 def _shuffled(
-    deltas: np.ndarray,
-    statistics: np.ndarray,
+    pool: _Pool,
+    kept: np.ndarray,
     anchors: np.ndarray,
     log_shares: np.ndarray,
     scales: np.ndarray,
     rng: np.random.Generator,
 ) -> Members:
     """Return members in random order, so that any stretch of them is a sample of the mixture."""
-    order = rng.permutation(len(deltas))
+    order = kept[rng.permutation(len(kept))]
+    statistics = pool.statistics[order]
     return Members(
-        np.ascontiguousarray(deltas[order]),
-        np.ascontiguousarray(statistics[order]),
-        log_mixture(statistics[order], anchors, log_shares),
+        pool.deltas[order],
+        statistics,
+        log_mixture(statistics, anchors, log_shares),
         anchors,
         log_shares,
         scales,

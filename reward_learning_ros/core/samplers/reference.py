@@ -15,7 +15,7 @@ from reward_learning_ros.core.samplers.kernels import Space
 from reward_learning_ros.core.samplers.normalizer import Table, TableSampler, uniform_statistics
 
 # Twelve times the members and thirty times the moves of an ordinary ensemble.
-POOL = EnsembleSize(seeds=400_000, members=384, anneal_steps=192)
+POOL = EnsembleSize(seeds=400_000, members=384, anneal_steps=192, numbers=20_000_000)
 UNIFORM_POOL = 400_000
 # Fewer effective corrections than this do not determine a normalizer.
 MIN_POOL_ESS = 100.0
