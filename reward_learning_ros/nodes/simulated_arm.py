@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -232,6 +233,7 @@ class _SimulatingExecutor:
 
     def add_node(self, node: SimulatedArmNode) -> None:
         self._executor.add_node(node)
+        _raise_priority(node)
         self._loop = CycleLoop(node, self._executor)
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
@@ -241,6 +243,16 @@ class _SimulatingExecutor:
     def shutdown(self) -> None:
         with contextlib.suppress(Exception):
             self._executor.shutdown()
+
+
+def _raise_priority(node: SimulatedArmNode) -> None:
+    priority = node.config.realtime_priority
+    if not priority:
+        return
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+    except (AttributeError, OSError) as error:
+        node.get_logger().warning(f'no real-time priority: {error}')
 
 
 def _simulation_part(config: SimulatedArmParameters) -> SimulationParameters:

@@ -44,6 +44,14 @@ class SimulatedArmParameters(SimulationParameters):
         maximum=1000.0,
         read_only=True,
     )
+    realtime_priority: int = parameter(
+        0,
+        description='Real-time priority of the process, if it may have one; 0 leaves it as it is. '
+        'On a busy machine only that keeps the cycle',
+        minimum=0,
+        maximum=90,
+        read_only=True,
+    )
     clock_publish_rate: int = parameter(
         200,
         description='Rate of /clock in simulated time; must divide 1000',
