@@ -94,7 +94,7 @@ def _measure_tracking() -> dict[str, Any]:
         )
         if duration_sec == 20.0:
             results['inverse kinematics and timing of 8 waypoints, ms (20 wanted)'] = _planning_ms(
-                playback
+                playback, plan
             )
     return results
 
