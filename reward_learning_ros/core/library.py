@@ -275,13 +275,23 @@ def _progress_bar(title: str) -> Iterator[Report]:
     from rich.progress import Progress
 
     started = time.monotonic()
-    with Progress(console=Console(file=sys.stderr), disable=True, transient=True) as bar:
-        task = bar.add_task(title, total=None)
+    console = Console(file=sys.stderr)
+    bar = Progress(console=console, transient=True)
+    task = bar.add_task(title, total=None)
+    shown = False
 
-        def report(done: int, total: int) -> None:
-            if bar.disable and time.monotonic() - started > SILENT_SEC:
-                bar.disable = False
+    def report(done: int, total: int) -> None:
+        nonlocal shown
+        if not shown and time.monotonic() - started > SILENT_SEC:
+            shown = True
+            if console.is_terminal:
                 bar.start()
-            bar.update(task, completed=done, total=total)
+            else:
+                # In a log a line says as much as a bar.
+                console.print(f'{title}: {total} trajectories')
+        bar.update(task, completed=done, total=total)
 
+    try:
         yield report
+    finally:
+        bar.stop()
