@@ -25,6 +25,7 @@ EXIT_NOT_READY = 1
 _DISCOVERY_SEC = 5.0
 # Starting Python and a node on a busy machine, beyond the time to listen.
 _START_SEC = 60.0
+_PREFLIGHT_ALONE = 'run `python -m reward_learning_ros.nodes.preflight` and read what it says'
 _MARKS = {'ok': 'ok', 'note': 'note', 'missing': 'MISSING'}
 _COLORS = {'ok': 'green', 'note': 'yellow', 'missing': 'bold red'}
 
@@ -59,6 +60,8 @@ def run(options: argparse.Namespace) -> int:
     config = from_arguments(DoctorParameters, options)
     inspected, failure = inspect(config)
     found = examine(config, inspected, failure)
+    if inspected is not None and config.arm == findings.FRANKA:
+        found += preflight(config)
     is_ready = not any(finding.blocks for finding in found)
     if options.json:
         report = {
@@ -96,6 +99,30 @@ def inspect(config: DoctorParameters) -> tuple[Mapping[str, Any] | None, str]:
         return json.loads(lines[-1]), ''
     last_words = process.stderr.strip().splitlines()[-1:] or [f'exit code {process.returncode}']
     return None, last_words[0]
+
+
+def preflight(config: DoctorParameters) -> list[Finding]:
+    """Return what playback would look at before it moved the arm: rates, limits, signs."""
+    # Topics are discovered first; then the streams are listened to.
+    seconds = _DISCOVERY_SEC + config.seconds
+    command = [sys.executable, '-m', 'reward_learning_ros.nodes.preflight', '--ros-args']
+    command += ['-p', f'seconds:={seconds}']
+    if config.namespace:
+        command += ['-r', f'__ns:=/{config.namespace.strip("/")}']
+    try:
+        process = subprocess.run(
+            command, capture_output=True, text=True, timeout=seconds + _START_SEC
+        )
+    except subprocess.TimeoutExpired:
+        return [Finding(name='preflight', found='it hangs', advice=_PREFLIGHT_ALONE, blocks=True)]
+    lines = process.stdout.splitlines()
+    try:
+        return [Finding(**check) for check in json.loads(lines[-1])]
+    except (IndexError, ValueError, TypeError):
+        last_words = process.stderr.strip().splitlines()[-1:] or ['it said nothing']
+        return [
+            Finding(name='preflight', found=last_words[0], advice=_PREFLIGHT_ALONE, blocks=True)
+        ]
 
 
 def examine(

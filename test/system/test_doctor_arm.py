@@ -1,0 +1,56 @@
+"""The doctor looks at an arm before anyone moves it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+from helpers.domains import claimed_domain
+
+DEADLINE_SEC = 120.0
+
+
+def start_arm(environment):
+    return subprocess.Popen(
+        [sys.executable, '-m', 'reward_learning_ros.nodes.simulated_arm'],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def findings_of(environment):
+    """Return the doctor's findings by name, and its exit code."""
+    command = 'from reward_learning_ros.cli.main import main; raise SystemExit(main())'
+    options = ['doctor', '--arm', 'franka', '--json', '--seconds', '1.0']
+    process = subprocess.run(
+        [sys.executable, '-c', command, *options],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SEC,
+    )
+    assert process.stdout, process.stderr
+    found = json.loads(process.stdout)['findings']
+    return {finding['name']: finding for finding in found}, process.returncode
+
+
+def test_preflight_is_part_of_the_doctor_for_a_franka():
+    with claimed_domain() as domain_id:
+        environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain_id)}
+        without, code = findings_of(environment)
+        assert code == 1
+        assert without['command topic']['blocks']
+        arm = start_arm(environment)
+        try:
+            found, _ = findings_of(environment)
+        finally:
+            arm.send_signal(signal.SIGINT)
+            arm.wait(DEADLINE_SEC)
+        # Rates depend on what else the machine does; whether the arm listens does not.
+        assert not found['command topic']['blocks']
+        assert not found['torque thresholds']['blocks']
+        assert 'stiffness' in ' '.join(found)
