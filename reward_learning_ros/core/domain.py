@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from reward_learning_ros.core.checks import finite_array, positive_number
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
@@ -66,9 +65,13 @@ class ThetaDomain:
 
     def quasi_random(self, count: int) -> np.ndarray:
         """Return points (count, d) that fill the domain evenly, the same ones every time."""
-        # The first point of the sequence is a corner of the cube.
-        cube = qmc.Sobol(self.size, scramble=False).random_base2(int(np.ceil(np.log2(count + 1))))
-        return self.from_unit_cube(cube[1 : count + 1])
+        # Roberts' sequence: multiples of the powers of a generalised golden ratio, modulo one.
+        ratio = 1.5
+        for _ in range(64):
+            ratio = (1.0 + ratio) ** (1.0 / (self.size + 1))
+        steps = ratio ** -np.arange(1.0, self.size + 1)
+        cube = (0.5 + np.arange(1, count + 1)[:, None] * steps) % 1.0
+        return self.from_unit_cube(cube)
 
     def from_unit_cube(self, cube: np.ndarray) -> np.ndarray:
         """Map points (…, d) of the unit cube to the domain, uniform to uniform."""
