@@ -300,6 +300,8 @@ class Inference:
 
     def _progress(self) -> Progress:
         draws = np.concatenate(self._draws, axis=1)
+        # The tail of β would drown its middle; what is reported later goes by ranks.
+        draws[:, :, -1] = np.log(draws[:, :, -1])
         components = draws.shape[2] - (1 if self._model.beta.is_fixed else 0)
         ess = min(effective_sample_size(draws[:, :, k]) for k in range(components))
         r_hat = max(split_r_hat(draws[:, :, k]) for k in range(components))

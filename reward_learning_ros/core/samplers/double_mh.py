@@ -39,7 +39,7 @@ from reward_learning_ros.core.samplers.outer import (
 )
 
 # Anchors of the ensemble stand along this many directions for each feature.
-DIRECTIONS_PER_FEATURE = 4
+DIRECTIONS_PER_FEATURE = 3
 # Anchors that are added where the chains are, at each adaptation.
 ADAPTED_ANCHORS = 12
 # How many ensembles are kept for the next problem with the same space.

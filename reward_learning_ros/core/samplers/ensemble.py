@@ -60,9 +60,9 @@ _ARRAY1, _ARRAY2, _ARRAY3 = (types.Array(types.float64, k, 'C') for k in (1, 2, 
 class EnsembleSize:
     """How large an ensemble is and how long its members are moved."""
 
-    seeds: int = 32768  # uniform corrections that everything is drawn from
-    members: int = 128  # of each anchor
-    anneal_steps: int = 24  # moves of each member on its rung
+    seeds: int = 24576  # uniform corrections that everything is drawn from
+    members: int = 64  # of each anchor
+    anneal_steps: int = 20  # moves of each member on its rung
     # Seeds, and members in all, hold at most this many numbers: of long sequences there are fewer.
     numbers: int = 2_500_000
 
