@@ -18,6 +18,7 @@ THETA_TOPIC = 'theta'
 THETA_SAMPLES_TOPIC = 'theta/samples'
 DIAGNOSTICS_TOPIC = 'diagnostics'
 MARKERS_TOPIC = 'markers'
+SESSION_STATUS_TOPIC = 'session/status'
 
 PLAYBACK_START_SERVICE = 'playback/start'
 PLAYBACK_PAUSE_SERVICE = 'playback/pause'
@@ -27,6 +28,9 @@ PLAYBACK_HOME_SERVICE = 'playback/home'
 RECORDER_ZERO_SERVICE = 'recorder/zero'
 INFERENCE_UNDO_SERVICE = 'inference/undo'
 INFERENCE_RESET_SERVICE = 'inference/reset'
+SESSION_ACCEPT_SERVICE = 'session/accept'
+SESSION_FINISH_SERVICE = 'session/finish'
+SESSION_CONTINUE_SERVICE = 'session/continue'
 
 # Best effort hears reliable publishers too (older franka_ros2 releases, rosbag2 play), while a
 # reliable subscriber would hear nothing from a best-effort one. Only the newest value counts.
@@ -74,6 +78,7 @@ TOPIC_QOS = {
     THETA_SAMPLES_TOPIC: LATCHED_QOS,
     DIAGNOSTICS_TOPIC: DIAGNOSTICS_QOS,
     MARKERS_TOPIC: LATCHED_QOS,
+    SESSION_STATUS_TOPIC: LATCHED_QOS,
 }
 
 # What franka_robot_state_broadcaster publishes in the robot's namespace, and joint_states.
