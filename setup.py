@@ -18,6 +18,7 @@ EXTRAS = {
         'pyarrow>=10',
         'dask>=2023.1',
         'distributed>=2023.1',
+        'statsmodels>=0.13',
     ],
     # Pinocchio (pin) is what the kinematics and dynamics are compared with.
     'test': ['pytest>=7', 'pytest-xdist>=3', 'pytest-timeout>=2', 'pin>=2.7'],

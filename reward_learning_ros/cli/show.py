@@ -62,9 +62,10 @@ def run(options: argparse.Namespace) -> int:
         return 0
     from reward_learning_ros.core.tasks import load_task
     from reward_learning_ros.study import pictures
+    from reward_learning_ros.study.figure_style import require_matplotlib
 
     # Said before the work, not after it.
-    pictures.require_matplotlib()
+    require_matplotlib()
     settings: dict[str, Any] = {}
     if options.library_size is not None:
         settings['library_size'] = options.library_size

@@ -11,11 +11,12 @@ import numpy as np
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from reward_learning_ros.core.errors import InvalidInputError, MissingExtraError
+from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.planner import plan
 from reward_learning_ros.core.scenery import Prediction, Thing
 from reward_learning_ros.core.simulated_human import simulate_corrections
 from reward_learning_ros.core.task import Task
+from reward_learning_ros.study.figure_style import require_matplotlib
 
 PICTURE_FORMATS = ('.png', '.svg')
 ANIMATION_FORMAT = '.gif'
@@ -471,16 +472,6 @@ def _limits(points: np.ndarray) -> np.ndarray:
     low, high = points.min(axis=0), points.max(axis=0)
     half = 0.56 * float(max(high - low))
     return np.asarray((low + high) / 2 + half * np.array([[-1.0], [1.0]]))
-
-
-def require_matplotlib() -> None:
-    """Say which extra to install if there is no Matplotlib."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise MissingExtraError('matplotlib', 'study', 'drawing') from error
-    # Figures are made without a window, whatever the user's settings say.
-    matplotlib.use('Agg')
 
 
 def _save(write: Any, path: Path) -> None:
