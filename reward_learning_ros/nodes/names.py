@@ -19,6 +19,7 @@ THETA_SAMPLES_TOPIC = 'theta/samples'
 DIAGNOSTICS_TOPIC = 'diagnostics'
 MARKERS_TOPIC = 'markers'
 SESSION_STATUS_TOPIC = 'session/status'
+HEARTBEAT_TOPIC = 'heartbeat'
 
 PLAYBACK_START_SERVICE = 'playback/start'
 PLAYBACK_PAUSE_SERVICE = 'playback/pause'
@@ -79,6 +80,7 @@ TOPIC_QOS = {
     DIAGNOSTICS_TOPIC: DIAGNOSTICS_QOS,
     MARKERS_TOPIC: LATCHED_QOS,
     SESSION_STATUS_TOPIC: LATCHED_QOS,
+    HEARTBEAT_TOPIC: DIAGNOSTICS_QOS,
 }
 
 # What franka_robot_state_broadcaster publishes in the robot's namespace, and joint_states.

@@ -47,6 +47,7 @@ from reward_learning_ros.nodes.conversions import (
     playback_status_to_message,
 )
 from reward_learning_ros.nodes.franka_robot_state import robot_state_type
+from reward_learning_ros.nodes.heartbeat import Heartbeat, HeartbeatWatch
 from reward_learning_ros.nodes.inspection import rate_of
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
@@ -88,6 +89,8 @@ class TrajectoryPlaybackNode(Node):
         self._diagnostics_publisher = self.create_publisher(
             DiagnosticArray, names.DIAGNOSTICS_TOPIC, names.DIAGNOSTICS_QOS
         )
+        self._watch = HeartbeatWatch(self, config.watched_nodes, config.watch_timeout_sec)
+        self._heartbeat = Heartbeat(self)
         self._listen()
         self._serve()
         # A timer on the clock of ROS would stand still while that clock is set back.
@@ -259,6 +262,7 @@ class TrajectoryPlaybackNode(Node):
 
     def _look_at_graph(self) -> None:
         view = self.playback.view
+        view.missing_nodes = self._watch.missing
         view.command_publishers = self.count_publishers(self._backend.topic)
         view.command_subscribers = self.count_subscribers(self._backend.topic)
 

@@ -40,6 +40,18 @@ class TrajectoryPlaybackParameters(PlaybackParameters, PreflightParameters):
         unit='Hz',
     )
 
+    watched_nodes: tuple[str, ...] = parameter(
+        (),
+        description='Nodes without which the arm must not move: it holds when one falls silent',
+    )
+    watch_timeout_sec: float = parameter(
+        2.5,
+        description='How long a watched node may be silent, by the clock on the wall',
+        minimum=0.6,
+        maximum=60.0,
+        unit='s',
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if 2.0 / self.command_rate_hz + self.lead_sec > self.horizon_sec:

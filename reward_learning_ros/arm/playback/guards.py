@@ -47,6 +47,7 @@ class ArmView:
         mode_reason: why, in words.
         command_publishers: who sends on the command topic, playback included.
         command_subscribers: who listens to it.
+        missing_nodes: nodes without which the arm must not move, and that are not heard.
     """
 
     joints: Stream = field(default_factory=Stream)
@@ -55,6 +56,7 @@ class ArmView:
     mode_reason: str = ''
     command_publishers: int = 1
     command_subscribers: int = 0
+    missing_nodes: tuple[str, ...] = ()
 
     @property
     def positions_rad(self) -> Array | None:
@@ -89,6 +91,7 @@ class Guards:
             or self._stale('external torque', view.torque, steady_sec)
             or self._too_much_torque(view)
             or _graph(view)
+            or _missing(view)
         )
 
     def deviation(self, view: ArmView, set_point_rad: Array) -> str | None:
@@ -151,3 +154,9 @@ def _graph(view: ArmView) -> str | None:
     if view.command_subscribers < 1:
         return 'no controller listens to commands'
     return None
+
+
+def _missing(view: ArmView) -> str | None:
+    if not view.missing_nodes:
+        return None
+    return f'not heard from: {", ".join(view.missing_nodes)}'
