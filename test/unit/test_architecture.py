@@ -19,8 +19,8 @@ ROOT = Path(reward_learning_ros.__file__).parent
 LAYERS = (
     {'core'},
     {'parameters', 'interface'},
-    {'arm', 'sensing', 'bags', 'study'},
-    {'nodes', 'cli'},
+    {'arm', 'sensing', 'bags', 'study', 'learning'},
+    {'nodes', 'session', 'cli'},
 )
 WITHOUT_ROS = sorted(set.union(*LAYERS[:-1]))
 # Without these everything below nodes must work.

@@ -1,0 +1,177 @@
+"""The folder of a session: where its files are, and how they get there without being half there."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import reward_learning_ros
+from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.parameters import from_mapping, to_mapping
+from reward_learning_ros.session.parameters import SessionParameters
+
+FORMAT = 1
+# What an inference depends on besides its seed.
+_LIBRARIES = ('numpy', 'scipy', 'numba', 'llvmlite', 'mujoco', 'arviz', 'rosbags')
+_LAST_TRIAL = 999
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionFolder:
+    """`sessions/<study>/<participant>/<trial>/` and the files in it."""
+
+    path: Path
+
+    @property
+    def bag(self) -> Path:
+        """The recording, a rosbag2 folder."""
+        return self.path / 'bag'
+
+    @property
+    def configuration(self) -> Path:
+        """How the session was run: resolved parameters, versions, seed."""
+        return self.path / 'session.yaml'
+
+    @property
+    def posterior(self) -> Path:
+        """What was learned, as ArviZ reads it."""
+        return self.path / 'posterior.nc'
+
+    @property
+    def summary(self) -> Path:
+        """The outcome in numbers; there only once the session came to its end."""
+        return self.path / 'summary.json'
+
+    @property
+    def report(self) -> Path:
+        """The outcome as a page."""
+        return self.path / 'report.html'
+
+    @property
+    def logs(self) -> Path:
+        """What each node said."""
+        return self.path / 'log'
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the session came to its end."""
+        return self.summary.is_file()
+
+    def write_configuration(self, config: SessionParameters, nodes: Mapping[str, Any]) -> None:
+        """Write `session.yaml`: all that is needed to do the same again.
+
+        Args:
+            config: The resolved configuration.
+            nodes: For each node its executable, parameters and remappings.
+        """
+        import yaml
+
+        content = {
+            'format': FORMAT,
+            'started': datetime.datetime.now(datetime.timezone.utc).isoformat(timespec='seconds'),
+            'session': to_mapping(config),
+            'nodes': dict(nodes),
+            'versions': versions(),
+        }
+        write_whole(
+            self.configuration, yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+        )
+
+    def read_configuration(self) -> SessionParameters:
+        """Return the configuration that the session was started with.
+
+        Raises:
+            InvalidInputError: There is none, or it cannot be read.
+        """
+        import yaml
+
+        try:
+            content = yaml.safe_load(self.configuration.read_text(encoding='utf-8'))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            reason = ' '.join(str(error).split())
+            raise InvalidInputError(f'{self.path} is no session: {reason}') from error
+        if not isinstance(content, Mapping) or not isinstance(content.get('session'), Mapping):
+            raise InvalidInputError(f'{self.configuration} has no section "session"')
+        if content.get('format') != FORMAT:
+            raise InvalidInputError(
+                f'{self.configuration} has format {content.get("format")!r}; allowed: {FORMAT}'
+            )
+        return from_mapping(SessionParameters, content['session'])
+
+    def write_summary(self, summary: Mapping[str, Any]) -> None:
+        """Write `summary.json`; with it the session is complete."""
+        # NaN is no JSON: what could not be computed must be null.
+        text = json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False)
+        write_whole(self.summary, text + '\n')
+
+
+def create_folder(config: SessionParameters) -> tuple[SessionFolder, SessionParameters]:
+    """Make the folder of a new session; return it and the configuration with its trial's number.
+
+    Raises:
+        InvalidInputError: The trial is already there, or the folder cannot be made.
+    """
+    parent = Path(config.sessions) / config.study / config.participant
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        trial = config.trial or _next_trial(parent)
+        while True:
+            path = parent / f'{trial:03d}'
+            try:
+                path.mkdir()
+            except FileExistsError:
+                if config.trial:
+                    raise InvalidInputError(
+                        f'{path} is already there; --resume goes on with an interrupted session'
+                    ) from None
+                # Another session took the number at the same moment.
+                trial += 1
+                continue
+            break
+    except OSError as error:
+        raise InvalidInputError(f'cannot make a folder in {parent}: {error.strerror}') from error
+    return SessionFolder(path=path.absolute()), replace(config, trial=trial)
+
+
+def _next_trial(parent: Path) -> int:
+    numbers = [int(entry.name) for entry in parent.iterdir() if entry.name.isdecimal()]
+    trial = max(numbers, default=0) + 1
+    if trial > _LAST_TRIAL:
+        raise InvalidInputError(f'{parent} has {_LAST_TRIAL} trials already')
+    return trial
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what the numbers of a session come from."""
+    found = {
+        'reward_learning_ros': reward_learning_ros.__version__,
+        'python': platform.python_version(),
+        'ros': os.environ.get('ROS_DISTRO', 'unknown'),
+        'middleware': os.environ.get('RMW_IMPLEMENTATION', 'default'),
+        'machine': platform.machine(),
+    }
+    for name in _LIBRARIES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that, whatever happens, it is there as a whole or as it was before."""
+    temporary = path.with_name(f'.{path.name}.{os.getpid()}')
+    try:
+        with temporary.open('w', encoding='utf-8') as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,126 @@
+"""What may be chosen about a session: launch arguments and command-line options follow from it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from reward_learning_ros.parameters import ParameterError, Parameters, parameter
+
+SIMULATED = 'simulated'
+FRANKA = 'franka'
+HUMAN = 'human'
+ONLINE = 'online'
+AFTER_PASS = 'after_pass'
+
+# Names of studies and participants become folders: no separators, nothing hidden, nothing that
+# a shell or another system would read as something else.
+_NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_-]{0,63}')
+_NAME_RULE = 'must be letters, digits, "_" and "-", at most 64, beginning with a letter or digit'
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionParameters(Parameters):
+    """One participant, one task, one run of it."""
+
+    study: str = parameter('demo', description='Name of the study; a folder')
+    participant: str = parameter(
+        'p01', description='Name of the participant, not their real one; a folder'
+    )
+    trial: int = parameter(
+        0, description='Number of the trial; 0 takes the next free one', minimum=0, maximum=999
+    )
+    sessions: str = parameter('sessions', description='Folder in which sessions are kept')
+    task: str = parameter('press', description='Task that the arm does')
+    method: str = parameter(
+        'double_mh',
+        description='How the normalizer is dealt with',
+        choices=('double_mh', 'ignore', 'maximum', 'sampling'),
+    )
+    dependence: str = parameter(
+        'dependent',
+        description='Whether a correction builds on those before it',
+        choices=('dependent', 'independent'),
+    )
+    beta: str = parameter(
+        'infer', description="Rationality of the person: a number, or 'infer' to infer it too"
+    )
+    mode: str = parameter(
+        ONLINE,
+        description='When to infer: after every correction, or after a pass with many',
+        choices=(ONLINE, AFTER_PASS),
+    )
+    arm: str = parameter(
+        SIMULATED, description='Which arm it is done on', choices=(SIMULATED, FRANKA)
+    )
+    robot_ip: str = parameter(
+        '', description='Address of the Franka arm; empty if franka_bringup already runs'
+    )
+    participant_model: str = parameter(
+        SIMULATED,
+        description='Who corrects: a noisily rational program, or a person at the arm',
+        choices=(SIMULATED, HUMAN),
+    )
+    participant_theta: tuple[float, ...] = parameter(
+        (), description='What the simulated participant wants; empty is the first preset'
+    )
+    participant_beta: float = parameter(
+        10.0,
+        description='How reliably the simulated participant picks what they want',
+        minimum=0.0,
+        maximum=1e6,
+    )
+    max_passes: int = parameter(
+        12, description='After so many passes it ends', minimum=1, maximum=1000
+    )
+    max_corrections: int = parameter(
+        6, description='After so many corrections it ends; 0 is no limit', minimum=0, maximum=1000
+    )
+    seed: int = parameter(0, description='Seed of all random numbers', minimum=0)
+    realtime: bool = parameter(
+        False, description='Whether the simulated arm moves no faster than a real one'
+    )
+    speed: float = parameter(
+        4.0,
+        description='Simulated seconds per second, unless it is real time',
+        minimum=0.1,
+        maximum=100.0,
+    )
+    rviz: bool = parameter(False, description='Whether to open RViz')
+    namespace: str = parameter('', description='Namespace of all nodes')
+    prefix: str = parameter('fr3', description='Prefix of joints and frames of the arm')
+    parameters_file: str = parameter(
+        '', description='ROS 2 parameter file with further parameters of the nodes'
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ('study', 'participant'):
+            if not _NAME.fullmatch(getattr(self, name)):
+                raise self._refusal(name, _NAME_RULE)
+        if self.beta != 'infer':
+            try:
+                is_positive = 0.0 < float(self.beta) < float('inf')
+            except ValueError:
+                is_positive = False
+            if not is_positive:
+                raise self._refusal('beta', "must be a positive number or 'infer'")
+        if self.arm == FRANKA and self.participant_model == SIMULATED:
+            raise self._refusal(
+                'participant_model', f'must be {HUMAN} with arm {FRANKA}: nobody else can push it'
+            )
+        if self.robot_ip and self.arm != FRANKA:
+            raise self._refusal('robot_ip', f'must be empty unless arm is {FRANKA}')
+
+    def _refusal(self, name: str, rule: str) -> ParameterError:
+        return ParameterError(type(self).__name__, name, getattr(self, name), rule)
+
+    @property
+    def uses_simulated_time(self) -> bool:
+        """Whether the nodes follow the simulated arm's clock instead of the wall's."""
+        return self.arm == SIMULATED and not self.realtime
+
+    @property
+    def has_simulated_participant(self) -> bool:
+        """Whether a program corrects, so that what it wants is known."""
+        return self.participant_model == SIMULATED
