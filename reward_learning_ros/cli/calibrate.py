@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import dataclass
 
+from reward_learning_ros.cli._progress import ParallelParameters, progress_bar
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.parameters import Parameters, from_arguments, parameter
 from reward_learning_ros.parameters import add_arguments as add_parameters
+from reward_learning_ros.parameters import from_arguments, parameter
 
 NAME = 'calibrate'
 HELP = 'simulation-based calibration of the inference'
@@ -22,7 +22,7 @@ EXIT_NOT_CALIBRATED = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrateParameters(Parameters):
+class CalibrateParameters(ParallelParameters):
     """What is calibrated on whom."""
 
     task: str = parameter('press', description='Task that the simulated people correct')
@@ -40,7 +40,6 @@ class CalibrateParameters(Parameters):
         'dependent', description='Kind of corrections', choices=('dependent', 'independent')
     )
     seed: int = parameter(0, description='Seed of all random numbers', minimum=0)
-    workers: int = parameter(0, description='Processes; 0 means all cores', minimum=0)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,21 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Calibrate, print ranks and coverage, and return 0 only if both are as they should be."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
     from reward_learning_ros.study.calibration import calibrate
 
     config = from_arguments(CalibrateParameters, options)
-    columns = (TextColumn('{task.description}'), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(file=sys.stderr)) as bar:
-        row = bar.add_task('simulated people', total=config.humans)
+    with progress_bar('simulated people', config.humans) as advance:
         result = calibrate(
             config.task,
             humans=config.humans,
@@ -75,7 +63,8 @@ def run(options: argparse.Namespace) -> int:
             dependence=config.dependence,
             seed=config.seed,
             workers=config.workers or None,
-            on_done=lambda: bar.advance(row),
+            scheduler=config.scheduler or None,
+            on_done=advance,
         )
     low, high = COVERAGE
     passed = bool(

@@ -7,23 +7,21 @@ true θ among the draws is noted. If inference is exact, ranks are uniform (Talt
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from reward_learning_ros.core.compiled import available_cores
 from reward_learning_ros.core.domain import BetaPrior, ThetaDomain
 from reward_learning_ros.core.human_model import InadmissibleCorrectionWarning
 from reward_learning_ros.core.inference import infer
 from reward_learning_ros.core.samplers.base import Settings
 from reward_learning_ros.core.simulated_human import simulate_corrections
 from reward_learning_ros.core.tasks import load_task
+from reward_learning_ros.study.parallel import run_all
 
 # Draws of each posterior that the true value is ranked among, one less than a round number.
 RANKED = 99
@@ -75,6 +73,7 @@ def calibrate(
     settings: Settings | None = None,
     seed: int = 0,
     workers: int | None = None,
+    scheduler: str | None = None,
     on_done: Callable[[], None] = lambda: None,
 ) -> Calibration:
     """Calibrate a method on simulated people.
@@ -91,6 +90,7 @@ def calibrate(
         settings: Of each inference.
         seed: Of all random numbers.
         workers: Processes; all cores by default.
+        scheduler: Address of a Dask scheduler to work on in place of processes.
         on_done: Called after each person.
     """
     options = {
@@ -102,10 +102,14 @@ def calibrate(
     function = partial(
         _calibrate_one, task, count, prior, method, options, settings or Settings(), seed
     )
-    results = []
-    for result in _map(function, range(humans), workers or available_cores()):
-        results.append(result)
-        on_done()
+    runs = run_all(
+        function,
+        range(humans),
+        workers=workers,
+        scheduler=scheduler,
+        on_done=lambda index, result: on_done(),
+    )
+    results = [result for _, result in runs]
     names = load_task(task).feature_names + (() if prior.is_fixed else ('β',))
     return Calibration(
         names=names,
@@ -154,12 +158,3 @@ def _calibrate_one(
     low, high = np.quantile(draws, [(1 - PROBABILITY) / 2, (1 + PROBABILITY) / 2], axis=0)
     chosen = np.linspace(0, len(draws) - 1, RANKED).astype(int)
     return (draws[chosen] < truth).sum(axis=0), (low <= truth) & (truth <= high)
-
-
-def _map(function: Callable[[int], Any], items: range, workers: int) -> Iterable[Any]:
-    if workers == 1:
-        yield from map(function, items)
-        return
-    # Spawned, because a fork would copy the locks of running threads.
-    with ProcessPoolExecutor(max_workers=workers, mp_context=get_context('spawn')) as pool:
-        yield from pool.map(function, items)
