@@ -1,0 +1,166 @@
+"""What is learned from corrections: θ, the plan that follows, and whether to show it."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reward_learning_ros import core
+from reward_learning_ros.arm.description import franka_arm
+from reward_learning_ros.arm.playback.planning import MotionPlanner
+from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.core.human_model import InadmissibleCorrectionWarning
+from reward_learning_ros.interface import Plan, ThetaSamples, ThetaSummary
+from reward_learning_ros.learning.parameters import LearningParameters
+from reward_learning_ros.learning.tool_paths import ToolPaths
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lesson:
+    """What was learned; can be pickled.
+
+    Attributes:
+        posterior: of θ and β.
+        trajectory: (n, m) the best one for the posterior's mean; None if the arm can follow none.
+        plan: the same as tool poses, without a stamp.
+        reasons: why the plan should not be shown, in words; empty if it may be.
+        corrections: how many it was learned from.
+    """
+
+    posterior: core.Posterior
+    trajectory: np.ndarray | None
+    plan: Plan | None
+    reasons: tuple[str, ...]
+    corrections: int
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the plan may be shown."""
+        return not self.reasons
+
+    def stamped_plan(self, stamp_ns: int) -> Plan:
+        """Return the plan with the time at which it is shown first."""
+        if self.plan is None:
+            raise RewardLearningError(f'there is no plan: {"; ".join(self.reasons)}')
+        return dataclasses.replace(self.plan, stamp_ns=stamp_ns)
+
+    @property
+    def theta(self) -> ThetaSummary:
+        """The statistics of θ, as they are published."""
+        table = self.posterior.table()[:, :-1]
+        return ThetaSummary(
+            features=self.posterior.feature_names, mean=table[0], sd=table[1], quantiles=table[2:]
+        )
+
+    @property
+    def samples(self) -> ThetaSamples:
+        """The draws of θ, as they are published."""
+        return ThetaSamples(features=self.posterior.feature_names, samples=self.posterior.samples)
+
+
+def tool_paths_of(parameters: LearningParameters, task: core.Task | None = None) -> ToolPaths:
+    """Return how the arm follows the trajectories of the task."""
+    return ToolPaths(
+        task=core.load_task(parameters.task) if task is None else task,
+        description=franka_arm(prefix=parameters.prefix),
+    )
+
+
+def learn(
+    parameters: LearningParameters,
+    sequences: Sequence[core.CorrectionSequence],
+    *,
+    task: core.Task | None = None,
+    on_progress: Callable[[core.Progress], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    threads: int | None = None,
+) -> Lesson:
+    """Infer θ from corrections and plan by it: the same every time for the same arguments.
+
+    Args:
+        parameters: What is learned and how.
+        sequences: What the person did, as `Learner.sequences` gives it.
+        task: The task, if it is loaded already.
+        on_progress: Told how far the inference is.
+        should_stop: Asked between batches whether to give up.
+        threads: How many; all cores by default. The result does not depend on it.
+
+    Raises:
+        CancelledError: It was stopped before the first draw.
+        RewardLearningError: Nothing can be inferred from these corrections; says why.
+    """
+    paths = tool_paths_of(parameters, task)
+    count = sum(len(sequence) for sequence in sequences)
+    seed = _seed_of(parameters, count)
+    with warnings.catch_warnings():
+        # The posterior counts them, in `corrections_outside`.
+        warnings.simplefilter('ignore', InadmissibleCorrectionWarning)
+        posterior = core.infer(
+            paths.task,
+            tuple(sequences),
+            method=parameters.method,
+            dependence=parameters.dependence,
+            beta='infer' if parameters.beta is None else parameters.beta,
+            gamma=parameters.gamma,
+            effort=parameters.effort,
+            seed=seed,
+            settings=core.Settings(
+                target_ess=parameters.target_ess, max_draws=parameters.max_draws
+            ),
+            threads=threads,
+            on_progress=on_progress,
+            should_stop=should_stop,
+        )
+    trajectory, plan, refusals = _plan(parameters, paths, posterior.mean, seed)
+    return Lesson(
+        posterior=posterior,
+        trajectory=trajectory,
+        plan=plan,
+        reasons=(*posterior.warnings, *refusals),
+        corrections=count,
+    )
+
+
+def warm_up(parameters: LearningParameters, task: core.Task) -> None:
+    """Load and compile all that `learn` needs, so that the first lesson takes no longer."""
+    nothing = core.CorrectionSequence.from_deltas(
+        task.plan, np.zeros((1, task.plan.shape[1])), [len(task.plan) - 1]
+    )
+    short = dataclasses.replace(parameters, max_draws=8, target_ess=100.0)
+    learn(short, [nothing], task=task)
+
+
+def _seed_of(parameters: LearningParameters, corrections: int) -> int:
+    """Return a seed of its own for each number of corrections."""
+    state: Any = np.random.SeedSequence([parameters.seed, corrections]).generate_state(1)
+    return int(state[0])
+
+
+def _plan(
+    parameters: LearningParameters, paths: ToolPaths, theta: np.ndarray, seed: int
+) -> tuple[np.ndarray | None, Plan | None, tuple[str, ...]]:
+    """Return the best trajectory that the arm can follow, as a plan too, or why there is none."""
+    planner = MotionPlanner(config=parameters.playback())
+
+    def can_be_played(trajectories: np.ndarray) -> np.ndarray:
+        return np.array([_refusal(planner, paths, each) == '' for each in trajectories])
+
+    try:
+        trajectory = core.plan(paths.task, theta, seed=seed, admissible=can_be_played)
+    except RewardLearningError as error:
+        return None, None, (f'there is no plan for the arm: {error}',)
+    return trajectory, paths.plan_of(trajectory, 0), ()
+
+
+def _refusal(planner: MotionPlanner, paths: ToolPaths, trajectory: np.ndarray) -> str:
+    """Say why playback would refuse a trajectory, empty if it would not."""
+    try:
+        planner.whole(paths.plan_of(trajectory, 0))
+    except RewardLearningError as error:
+        return str(error)
+    return ''
