@@ -33,6 +33,12 @@ from reward_learning_ros.interface.robot_state import (
     wrench_reading_from_message,
 )
 from reward_learning_ros.interface.scene import SceneObject, Shape
+from reward_learning_ros.interface.session import (
+    SessionEnd,
+    SessionState,
+    SessionStatus,
+    session_status_from_message,
+)
 from reward_learning_ros.interface.theta import (
     ThetaSamples,
     ThetaSummary,
@@ -56,6 +62,9 @@ __all__ = [
     'Record',
     'RecordError',
     'SceneObject',
+    'SessionEnd',
+    'SessionState',
+    'SessionStatus',
     'Shape',
     'ThetaSamples',
     'ThetaSummary',
@@ -69,6 +78,7 @@ __all__ = [
     'plan_from_message',
     'playback_status_from_message',
     'pose_reading_from_message',
+    'session_status_from_message',
     'theta_samples_from_message',
     'theta_summary_from_message',
     'wrench_reading_from_message',

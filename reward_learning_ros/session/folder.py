@@ -1,4 +1,4 @@
-"""The folder of a session: where its files are, and how they get there without being half there."""
+"""The folder of a session: where its files are, each written as a whole or not at all."""
 
 from __future__ import annotations
 

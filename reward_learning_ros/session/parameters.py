@@ -42,8 +42,11 @@ class SessionParameters(Parameters):
         description='Whether a correction builds on those before it',
         choices=('dependent', 'independent'),
     )
-    beta: str = parameter(
-        'infer', description="Rationality of the person: a number, or 'infer' to infer it too"
+    beta: float | None = parameter(
+        None,
+        description='How reliably the person picks what they want; inferred if unset',
+        minimum=1e-3,
+        maximum=1e4,
     )
     mode: str = parameter(
         ONLINE,
@@ -98,13 +101,6 @@ class SessionParameters(Parameters):
         for name in ('study', 'participant'):
             if not _NAME.fullmatch(getattr(self, name)):
                 raise self._refusal(name, _NAME_RULE)
-        if self.beta != 'infer':
-            try:
-                is_positive = 0.0 < float(self.beta) < float('inf')
-            except ValueError:
-                is_positive = False
-            if not is_positive:
-                raise self._refusal('beta', "must be a positive number or 'infer'")
         if self.arm == FRANKA and self.participant_model == SIMULATED:
             raise self._refusal(
                 'participant_model', f'must be {HUMAN} with arm {FRANKA}: nobody else can push it'

@@ -13,6 +13,7 @@ from reward_learning_ros.interface import (
     plan_from_message,
     playback_status_from_message,
     pose_reading_from_message,
+    session_status_from_message,
     theta_samples_from_message,
     theta_summary_from_message,
     wrench_reading_from_message,
@@ -41,6 +42,7 @@ from reward_learning_ros.nodes.conversions.robot_state import (
     pose_reading_to_message,
     wrench_reading_to_message,
 )
+from reward_learning_ros.nodes.conversions.session import session_status_to_message
 from reward_learning_ros.nodes.conversions.theta import (
     theta_samples_to_message,
     theta_summary_to_message,
@@ -71,6 +73,8 @@ __all__ = [
     'pose_reading_from_message',
     'pose_reading_to_message',
     'scene_markers',
+    'session_status_from_message',
+    'session_status_to_message',
     'theta_samples_from_message',
     'theta_samples_to_message',
     'theta_summary_from_message',

@@ -1,0 +1,113 @@
+"""The state of a session: what is going on, how far it is, and how it ended."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+from reward_learning_ros.interface.diagnostics import (
+    STATUS_TYPE,
+    Diagnostic,
+    Level,
+    diagnostic_from_message,
+)
+from reward_learning_ros.interface.records import MessageError, Record, reading
+
+_STATUS_NAME = 'session'
+
+
+class SessionState(enum.Enum):
+    """What a session does."""
+
+    WAITING = 'waiting'
+    PLAYING = 'playing'
+    INFERRING = 'inferring'
+    HOLDING = 'holding'
+    ENDED = 'ended'
+
+
+class SessionEnd(enum.Enum):
+    """How a session came to its end."""
+
+    ACCEPTED = 'accepted'
+    MAX_PASSES = 'max_passes'
+    MAX_CORRECTIONS = 'max_corrections'
+    FINISHED = 'finished'
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SessionStatus(Record):
+    """What a session does, and what it has done."""
+
+    state: SessionState
+    passes: int = 0
+    """How many times the arm began to show its plan."""
+    corrections: int = 0
+    """How many corrections were made."""
+    end: SessionEnd | None = None
+    """How it ended; None unless the state is ENDED."""
+    reason: str = ''
+    """What it waits for, or why it holds."""
+
+    def __post_init__(self) -> None:
+        for field, kind in (('state', SessionState), ('end', SessionEnd)):
+            value = getattr(self, field)
+            if value is None and field == 'end':
+                continue
+            try:
+                self._set(field, kind(value))
+            except ValueError:
+                allowed = ', '.join(member.value for member in kind)
+                raise self.refusal(field, value, f'must be one of {allowed}') from None
+        for field in ('passes', 'corrections'):
+            value = getattr(self, field)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise self.refusal(field, value, 'must be a whole number, not negative')
+        if (self.end is not None) != (self.state is SessionState.ENDED):
+            raise self.refusal('end', self.end, 'must be given if and only if state is ended')
+
+
+def session_diagnostic_of(status: SessionStatus) -> Diagnostic:
+    """Return a status as the diagnostic that carries it."""
+    return Diagnostic(
+        name=_STATUS_NAME,
+        level=Level.ERROR if status.state is SessionState.HOLDING else Level.OK,
+        message=status.reason or status.state.value,
+        values={
+            'state': status.state.value,
+            'passes': str(status.passes),
+            'corrections': str(status.corrections),
+            'end': '' if status.end is None else status.end.value,
+            'reason': status.reason,
+        },
+    )
+
+
+def session_status_from_message(message: Any) -> SessionStatus:
+    """Read the session's status from a diagnostic_msgs/DiagnosticStatus.
+
+    Raises:
+        MessageError: A field of the message cannot be used.
+    """
+    values = diagnostic_from_message(message).values
+    attributes = ('state', 'passes', 'corrections', 'end', 'reason')
+    for name in attributes:
+        if name not in values:
+            raise MessageError(
+                STATUS_TYPE, 'values', sorted(values), f'must have {", ".join(attributes)}'
+            )
+    numbers = {}
+    for name in ('passes', 'corrections'):
+        if not values[name].isdecimal():
+            raise MessageError(
+                STATUS_TYPE, f'values, {name}', values[name], 'must be a whole number'
+            )
+        numbers[name] = int(values[name])
+    with reading(STATUS_TYPE, {name: f'values, {name}' for name in attributes}):
+        return SessionStatus(
+            state=values['state'],  # type: ignore[arg-type]  # checked there
+            end=values['end'] or None,  # type: ignore[arg-type]
+            reason=values['reason'],
+            **numbers,
+        )

@@ -1,0 +1,177 @@
+"""The conductor of a session as a ROS 2 node: starts passes, and ends with the session."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.clock import Clock, ClockType
+from rclpy.context import Context
+from rclpy.node import Node
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import MultiDOFJointTrajectory
+
+from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.interface import PlaybackStatus, SessionState, SessionStatus
+from reward_learning_ros.nodes import names
+from reward_learning_ros.nodes.conducting import Action, Conductor, SessionView
+from reward_learning_ros.nodes.conversions import (
+    correction_from_message,
+    playback_status_from_message,
+    session_status_to_message,
+)
+from reward_learning_ros.nodes.heartbeat import Heartbeat, HeartbeatWatch
+from reward_learning_ros.nodes.parameters import declare
+from reward_learning_ros.nodes.running import NodeFinished, run
+from reward_learning_ros.nodes.session_conductor_parameters import SessionConductorParameters
+
+_PERIOD_SEC = 0.1
+# Between two requests of playback: a refused one is not repeated at once.
+_REQUEST_PERIOD_SEC = 1.0
+# How long the last status stays on the wire, for those who record it.
+_FAREWELL_SEC = 1.0
+
+_SERVICES = {
+    Action.START: names.PLAYBACK_START_SERVICE,
+    Action.STOP: names.PLAYBACK_STOP_SERVICE,
+    Action.RESUME: names.PLAYBACK_RESUME_SERVICE,
+}
+
+
+class SessionConductorNode(Node):
+    """Conducts the session."""
+
+    def __init__(self, *, context: Context | None = None) -> None:
+        super().__init__('session_conductor', context=context)
+        config = self._config = declare(self, SessionConductorParameters)
+        self.conductor = Conductor(config)
+        self._watch = HeartbeatWatch(self, config.watched_nodes, config.watch_timeout_sec)
+        self._heartbeat = Heartbeat(self)
+        self._playback: PlaybackStatus | None = None
+        self._corrections: set[int] = set()
+        self._published: SessionStatus | None = None
+        self._is_asking = False
+        self._next_request_sec = 0.0
+        self._end_sec: float | None = None
+        self._status_publisher = self.create_publisher(
+            DiagnosticStatus, names.SESSION_STATUS_TOPIC, names.LATCHED_QOS
+        )
+        self.create_subscription(
+            DiagnosticStatus, names.PLAYBACK_STATUS_TOPIC, self._on_playback, names.LATCHED_QOS
+        )
+        self.create_subscription(
+            MultiDOFJointTrajectory,
+            names.CORRECTIONS_TOPIC,
+            self._on_correction,
+            names.CORRECTIONS_QOS,
+        )
+        # Not `_clients`, which is rclpy's own.
+        self._playback_clients = {
+            action: self.create_client(Trigger, service) for action, service in _SERVICES.items()
+        }
+        for service, act in (
+            (names.SESSION_ACCEPT_SERVICE, self.conductor.accept),
+            (names.SESSION_FINISH_SERVICE, self.conductor.finish),
+            (names.SESSION_CONTINUE_SERVICE, self.conductor.go_on),
+        ):
+            self.create_service(
+                Trigger,
+                service,
+                lambda request, response, act=act: self._on_service(act, response),
+            )
+        # By the wall: it must also see that simulated time stands still.
+        self.create_timer(
+            _PERIOD_SEC, self._on_tick, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
+        self._publish()
+        self.get_logger().info('the conductor is up')
+
+    def _on_playback(self, message: DiagnosticStatus) -> None:
+        try:
+            self._playback = playback_status_from_message(message)
+        except RewardLearningError as error:
+            self.get_logger().error(f'playback status refused: {error}')
+
+    def _on_correction(self, message: MultiDOFJointTrajectory) -> None:
+        try:
+            self._corrections.add(correction_from_message(message).stamp_ns)
+        except RewardLearningError as error:
+            self.get_logger().error(f'correction refused: {error}')
+
+    def _on_service(self, act: Callable[[], None], response: Any) -> Any:
+        try:
+            act()
+        except RewardLearningError as error:
+            response.success, response.message = False, str(error)
+        else:
+            response.success = True
+        return response
+
+    def _on_tick(self) -> None:
+        view = SessionView(
+            playback=self._playback,
+            missing=self._watch.missing,
+            corrections=len(self._corrections),
+            is_inferring=self._is_inferring(),
+        )
+        action = self.conductor.decide(view)
+        if action is not None:
+            self._ask(action)
+        self._publish()
+        if self.conductor.status.state is SessionState.ENDED:
+            self._say_farewell()
+
+    def _is_inferring(self) -> bool:
+        return False
+
+    def _ask(self, action: Action) -> None:
+        """Ask playback for something, one thing at a time."""
+        now_sec = time.monotonic()
+        client = self._playback_clients[action]
+        if self._is_asking or now_sec < self._next_request_sec or not client.service_is_ready():
+            return
+        self._is_asking = True
+        self._next_request_sec = now_sec + _REQUEST_PERIOD_SEC
+        # What playback was before the request must not be taken for what it is after it.
+        client.call_async(Trigger.Request()).add_done_callback(
+            lambda future: self._on_answer(action, future.result())
+        )
+
+    def _on_answer(self, action: Action, response: Any) -> None:
+        self._is_asking = False
+        if not response.success:
+            self.get_logger().warning(f'playback does not {action.value}: {response.message}')
+            return
+        if action is not Action.STOP:
+            self.conductor.started()
+
+    def _publish(self) -> None:
+        status = self.conductor.status
+        if status == self._published:
+            return
+        self._status_publisher.publish(session_status_to_message(status))
+        self._published = status
+        reason = f': {status.reason}' if status.reason else ''
+        end = '' if status.end is None else f': {status.end.value}'
+        self.get_logger().info(
+            f'{status.state.value}{end}{reason} (pass {status.passes}, '
+            f'{status.corrections} corrections)'
+        )
+
+    def _say_farewell(self) -> None:
+        now_sec = time.monotonic()
+        if self._end_sec is None:
+            self._end_sec = now_sec + _FAREWELL_SEC
+        elif now_sec >= self._end_sec:
+            raise NodeFinished
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the conductor until the session ends."""
+    return run(lambda context: SessionConductorNode(context=context), arguments)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
