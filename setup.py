@@ -50,6 +50,9 @@ setup(
         'PyYAML>=5.4',
         'rich>=11',
         'rosbags>=0.10',
+        'mcap>=1.1',
+        'lz4>=3.1',
+        'zstandard>=0.15',
     ],
     extras_require=EXTRAS,
     zip_safe=True,
@@ -62,7 +65,9 @@ setup(
     license='Apache-2.0',
     entry_points={
         'console_scripts': [
+            'correction_recorder = reward_learning_ros.nodes.correction_recorder:main',
             'reward_learning = reward_learning_ros.cli.main:main',
+            'session_recorder = reward_learning_ros.nodes.session_recorder:main',
             'simulated_arm = reward_learning_ros.nodes.simulated_arm:main',
             'smoke_node = reward_learning_ros.nodes.smoke:main',
             'trajectory_playback = reward_learning_ros.nodes.trajectory_playback:main',

@@ -377,6 +377,8 @@ class ContactDetector:
         for name in ('weights', 'covariance', 'noise_variance', 'noise_windows'):
             self._state[name] = snapshot[name]
         self._state['fluctuation'] = kernel.FLUCTUATION_SHARE * snapshot['noise_variance']
+        # The next sample may be of another sensor: the filter starts anew with it.
+        self._state['time_ns'] = -1
 
     def _event(self, event: Any) -> ContactOnset | Contact:
         if event['kind'] == kernel.ONSET:

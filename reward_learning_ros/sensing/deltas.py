@@ -311,7 +311,7 @@ class CorrectionRecorder:
         plan, from_ns, until_ns = found
         points, explained = self._contact_points(from_ns, until_ns)
         moved = displacement(points, self.displacement)
-        if moved is None and self.displacement.source == MEASURED:
+        if moved is None and self.displacement.displacement_source == MEASURED:
             moved = admittance(points, self.displacement)
         if moved is None:
             self.counts.without_displacement += 1

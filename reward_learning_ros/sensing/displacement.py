@@ -26,7 +26,7 @@ _PEAK_POINTS = 1
 class DisplacementParameters(Parameters):
     """What counts as the displacement of a contact."""
 
-    source: str = parameter(
+    displacement_source: str = parameter(
         MEASURED,
         description='measured: where the tool went; admittance: the force integrated',
         choices=(MEASURED, ADMITTANCE),
@@ -147,9 +147,9 @@ def displacement(points: ContactPoints, parameters: DisplacementParameters) -> D
     Raises:
         UnknownNameError: no source has this name.
     """
-    source = SOURCES.get(parameters.source)
+    source = SOURCES.get(parameters.displacement_source)
     if source is None:
-        raise UnknownNameError('displacement source', parameters.source, SOURCES)
+        raise UnknownNameError('displacement source', parameters.displacement_source, SOURCES)
     return source(points, parameters)
 
 

@@ -58,7 +58,7 @@ class LiveDeformation:
     @property
     def follows_force(self) -> bool:
         """Whether the force moves the plan; else the tool's deviation does."""
-        return self._displacement.source != MEASURED
+        return self._displacement.displacement_source != MEASURED
 
     def begin(self, time_ns: int, deviation_before_m: np.ndarray) -> None:
         """A contact has begun.

@@ -80,6 +80,7 @@ class StreamCounts:
 
     received: int = 0
     used: int = 0
+    out_of_order: int = 0
     duplicate: int = 0
     late: int = 0
     early: int = 0
@@ -164,6 +165,7 @@ class StreamOrderer:
         self._doubtful: Arrivals | None = None
         self._clock = np.array([-1, 0, 0], dtype=np.int64)  # newest stamp, epoch, samples behind
         self._held = [_Held() for _ in Stream]
+        self._latest_ns = np.full(_STREAM_COUNT, -1, dtype=np.int64)
 
     @property
     def epoch(self) -> int:
@@ -207,6 +209,7 @@ class StreamOrderer:
 
     def _admit(self, arrivals: Arrivals) -> None:
         received = np.bincount(arrivals.stream, minlength=_STREAM_COUNT)
+        epoch_before = self.epoch
         if self._doubtful is not None:
             # It is judged again, first in the row, now that more has arrived.
             arrivals = Arrivals(
@@ -225,9 +228,14 @@ class StreamOrderer:
         )
         doubtful = verdict == _DOUBTFUL
         self._doubtful = arrivals[doubtful] if doubtful.any() else None
+        if self.epoch != epoch_before:
+            self._latest_ns[:] = -1
+        believed = ~np.isin(verdict, (_NON_FINITE, _UNSTAMPED, _EARLY, _DOUBTFUL))
         for stream, counts in self.counts.items():
-            mine = verdict[arrivals.stream == stream]
+            own = arrivals.stream == stream
+            mine = verdict[own]
             counts.received += int(received[stream])
+            counts.out_of_order += self._count_overtaken(stream, arrivals.time_ns[own & believed])
             counts.duplicate += int(np.count_nonzero(mine == _DUPLICATE))
             counts.late += int(np.count_nonzero((mine == _LATE) | (mine == _LATE_BUT_USED)))
             counts.early += int(np.count_nonzero(mine == _EARLY))
@@ -249,6 +257,14 @@ class StreamOrderer:
             for stream in Stream:
                 self.counts[stream].early += int(dropped[stream])
             self._pending = self._pending.chosen(np.arange(surplus, surplus + _MOST_PENDING))
+
+    def _count_overtaken(self, stream: Stream, time_ns: np.ndarray) -> int:
+        """Returns how many of a stream's arrivals a later stamp had overtaken."""
+        if not len(time_ns):
+            return 0
+        latest = np.maximum.accumulate(np.append(self._latest_ns[stream], time_ns))
+        self._latest_ns[stream] = latest[-1]
+        return int(np.count_nonzero(time_ns < latest[:-1]))
 
     def _hand_on(self, ready: np.ndarray) -> SampleBlock:
         rows = self._pending.chosen(ready)

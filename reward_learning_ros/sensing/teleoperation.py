@@ -69,7 +69,7 @@ class TeleoperationParameters(Parameters):
         maximum=5.0,
         unit='s',
     )
-    timeout_sec: float = parameter(
+    device_timeout_sec: float = parameter(
         0.25,
         description='A device silent for longer than this is gone and the correction ends',
         minimum=0.01,
@@ -176,7 +176,7 @@ class TeleoperationRecorder:
 
     def advance(self, now_ns: int) -> list[RecordedCorrection]:
         """Lets time pass without a message: a silent device ends the correction."""
-        timeout_ns = round(self.parameters.timeout_sec * NANOSECONDS)
+        timeout_ns = round(self.parameters.device_timeout_sec * NANOSECONDS)
         if self._last_ns is None or now_ns - self._last_ns <= timeout_ns:
             return []
         self._velocity_m_s = np.zeros(3)

@@ -103,7 +103,7 @@ def test_the_correction_as_published_names_plan_onset_and_force():
 
 def test_admittance_integrates_the_force():
     made = recording(8.0, PUSH)
-    parameters = DisplacementParameters(source=ADMITTANCE, admittance_m_per_n_s=0.003)
+    parameters = DisplacementParameters(displacement_source=ADMITTANCE, admittance_m_per_n_s=0.003)
     (correction,) = correct(made, displacement=parameters)[1]
     impulse = made.force_n.sum(axis=0) * 0.001
     assert correction.source == ADMITTANCE
@@ -250,7 +250,7 @@ def test_the_sign_check_finds_an_inverted_sign(sign):
     admitted = correct(
         made,
         contact=ContactParameters(torque_sign=sign),
-        displacement=DisplacementParameters(source=ADMITTANCE),
+        displacement=DisplacementParameters(displacement_source=ADMITTANCE),
     )[1]
     moved = [c.vector_m for c in correct(made)[1]]
     result = check_sign([c.vector_m for c in admitted], moved)

@@ -1,0 +1,303 @@
+"""The correction recorder as a ROS 2 node: samples of the arm in, corrections out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import Vector3Stamped
+from nav_msgs.msg import Path
+from rclpy.clock import Clock, ClockType
+from rclpy.context import Context
+from rclpy.node import Node
+from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import MultiDOFJointTrajectory
+
+from reward_learning_ros.arm.description import franka_arm
+from reward_learning_ros.arm.kinematics import Kinematics
+from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.interface import (
+    Deformation,
+    Diagnostic,
+    DiagnosticReport,
+    Level,
+    PlaybackState,
+)
+from reward_learning_ros.nodes import names
+from reward_learning_ros.nodes.arm_sources import ArmSource, ArmSources, make_sources
+from reward_learning_ros.nodes.conversions import (
+    correction_to_message,
+    deformation_to_message,
+    diagnostic_report_to_message,
+    plan_from_message,
+    playback_status_from_message,
+)
+from reward_learning_ros.nodes.correction_recorder_parameters import (
+    KINESTHETIC,
+    CorrectionRecorderParameters,
+)
+from reward_learning_ros.nodes.parameters import declare
+from reward_learning_ros.nodes.running import events_executor, run
+from reward_learning_ros.nodes.teleoperation_device import TeleoperationDevice
+from reward_learning_ros.sensing.contact import ContactDetector
+from reward_learning_ros.sensing.deltas import CorrectionRecorder, RecordedCorrection
+from reward_learning_ros.sensing.ordering import StreamOrderer
+from reward_learning_ros.sensing.playback_feed import PlaybackFeed
+from reward_learning_ros.sensing.samples import NANOSECONDS
+from reward_learning_ros.sensing.teleoperation import TeleoperationRecorder
+from reward_learning_ros.sensing.timeline import PlaybackTimeline
+
+_DIAGNOSTICS_PERIOD_SEC = 1.0
+# A shift is best effort: the last one is repeated so often.
+_REPETITIONS = 10
+# After another plan came, no shift of the old one is told before the playback has changed over.
+_CHANGE_OVER_NS = 200_000_000
+# Samples stamped farther than this from our clock belong to another one.
+_CLOCK_TOLERANCE_SEC = 0.25
+_UNPUSHED = (PlaybackState.HOMING, PlaybackState.PLAYING)
+
+
+class CorrectionRecorderNode(Node):
+    """Finds the person's corrections of the plan that is played, and lets the plan give way."""
+
+    def __init__(self, *, context: Context | None = None) -> None:
+        super().__init__('correction_recorder', context=context)
+        config = self._config = declare(self, CorrectionRecorderParameters)
+        description = franka_arm(prefix=config.prefix)
+        kinematics = Kinematics(description=description)
+        self._base_frame, self._tool_frame = description.base_frame, description.tool_frame
+        timeline = PlaybackTimeline()
+        self.feed = PlaybackFeed(timeline)
+        self.orderer = StreamOrderer(config)
+        self.recorder = CorrectionRecorder(
+            contact=config,
+            displacement=config,
+            deformation=config,
+            live=config,
+            jacobian=kinematics.jacobian,
+            timeline=timeline,
+        )
+        self.teleoperation = TeleoperationRecorder(timeline, config, config)
+        self._is_told_to_learn = False
+        # What was learned of the bias of torques that are external ones (True) or not (False).
+        self._learned = dict.fromkeys((True, False), ContactDetector(config).snapshot())
+        self._last_shift_m = np.zeros(3)
+        self._repetitions = 0
+        self._no_shift_until_ns = 0
+        self._offset_sec = 0.0
+        self._corrections_publisher = self.create_publisher(
+            MultiDOFJointTrajectory, names.CORRECTIONS_TOPIC, names.CORRECTIONS_QOS
+        )
+        self._deformation_publisher = self.create_publisher(
+            Vector3Stamped, names.DEFORMATION_TOPIC, names.DEFORMATION_QOS
+        )
+        self._diagnostics_publisher = self.create_publisher(
+            DiagnosticArray, names.DIAGNOSTICS_TOPIC, names.DIAGNOSTICS_QOS
+        )
+        self._warm_up(kinematics)
+        self.create_subscription(Path, names.PLAN_TOPIC, self._on_plan, names.LATCHED_QOS)
+        self.create_subscription(
+            DiagnosticStatus, names.PLAYBACK_STATUS_TOPIC, self._on_status, names.LATCHED_QOS
+        )
+        self.create_service(Trigger, names.RECORDER_ZERO_SERVICE, self._on_zero)
+        self.create_service(SetBool, names.RECORDER_LEARN_SERVICE, self._on_learn)
+        self.sources = ArmSources(
+            self,
+            make_sources(kinematics) if config.correction_source == KINESTHETIC else (),
+            add=self.orderer.add,
+            timeout_sec=config.source_timeout_sec,
+            on_change=self._on_source,
+        )
+        heard = 'the arm'
+        if config.correction_source != KINESTHETIC:
+            device = TeleoperationDevice(
+                self,
+                config.correction_source,
+                self.teleoperation,
+                base_frame=self._base_frame,
+                on_corrections=self._publish_corrections,
+            )
+            heard = device.topic
+        clock = (
+            self.get_clock()
+            if self.get_parameter('use_sim_time').value
+            else Clock(clock_type=ClockType.STEADY_TIME)
+        )
+        self.create_timer(1.0 / config.update_rate_hz, self._on_tick, clock=clock)
+        self.create_timer(_DIAGNOSTICS_PERIOD_SEC, self._publish_diagnostics, clock=clock)
+        self.get_logger().info(
+            f'correction recorder is up: {config.correction_source} corrections by {heard}, '
+            f'{config.displacement_source} displacement, {config.deformation} deformation'
+        )
+
+    @property
+    def _shift_m(self) -> np.ndarray:
+        if self._config.correction_source == KINESTHETIC:
+            return self.recorder.live.shift_m
+        return self.teleoperation.shift_m
+
+    @property
+    def _is_open(self) -> bool:
+        return self.recorder.detector.in_contact or self.teleoperation.in_correction
+
+    def _warm_up(self, kinematics: Kinematics) -> None:
+        """Load or compile what would otherwise make the first samples wait for seconds."""
+        self.recorder.process(StreamOrderer(self._config).release())
+        kinematics.jacobian(kinematics.description.home_rad)
+        kinematics.tool_poses(kinematics.description.home_rad)
+
+    def _now_ns(self) -> int:
+        return int(self.get_clock().now().nanoseconds)
+
+    def _on_plan(self, message: Path) -> None:
+        try:
+            plan = plan_from_message(message, frame_id=self._base_frame)
+        except RewardLearningError as error:
+            self.get_logger().error(f'plan refused: {error}')
+            return
+        self.feed.add_plan(plan)
+        if plan.stamp_ns != self.feed.plan_stamp_ns:
+            self._no_shift_until_ns = self._now_ns() + _CHANGE_OVER_NS
+
+    def _on_status(self, message: DiagnosticStatus) -> None:
+        try:
+            status = playback_status_from_message(message)
+        except RewardLearningError as error:
+            self.get_logger().error(f'playback status refused: {error}')
+            return
+        if self.feed.add_status(status, self._now_ns()):
+            self.recorder.live.reset()
+            self.teleoperation.reset()
+            self._no_shift_until_ns = 0
+        if self.feed.lacks_plan:
+            self.get_logger().warning(
+                'the plan that is played was not received: it cannot be corrected',
+                throttle_duration_sec=5.0,
+            )
+
+    def _on_source(self, before: ArmSource | None, source: ArmSource) -> None:
+        self.get_logger().info(f'samples of the arm now come from {source.name}')
+        if before is None or before.is_external == source.is_external:
+            return
+        # Another sensor errs otherwise: an open contact ends, and each has a bias of its own.
+        self._end_open_contact()
+        detector = self.recorder.detector
+        self._learned[before.is_external] = detector.snapshot()
+        detector.restore(self._learned[source.is_external])
+
+    def _on_zero(self, request: Any, response: Any) -> Any:
+        if self.sources.silent_sec > 1.0:
+            response.success, response.message = False, 'no torques are coming in'
+            return response
+        self.recorder.detector.zero()
+        response.success = True
+        response.message = 'the torques of the next half second are taken as bias'
+        return response
+
+    def _on_learn(self, request: Any, response: Any) -> Any:
+        self._is_told_to_learn = request.data
+        response.success = True
+        response.message = 'all torques are bias' if request.data else 'contacts are looked for'
+        return response
+
+    def _on_tick(self) -> None:
+        self.sources.update()
+        self.recorder.detector.learning = self._is_told_to_learn or (
+            0 < self.feed.playbacks <= self._config.unpushed_playbacks
+            and self.feed.state in _UNPUSHED
+        )
+        block = self.orderer.release()
+        if len(block):
+            self._offset_sec = (self._now_ns() - int(block.time_ns[-1])) / NANOSECONDS
+        self._publish_corrections(self.recorder.process(block))
+        if (
+            self.recorder.detector.in_contact
+            and self.sources.silent_sec > self._config.longest_bridged_gap_sec
+        ):
+            self._end_open_contact()
+        self._publish_corrections(self.teleoperation.advance(self._now_ns()))
+        self._publish_deformation()
+
+    def _end_open_contact(self) -> None:
+        """End a contact of which nothing more will be heard."""
+        corrections = self.recorder.process(self.orderer.flush())
+        self._publish_corrections(corrections + self.recorder.close())
+
+    def _publish_corrections(self, corrections: list[RecordedCorrection]) -> None:
+        for correction in corrections:
+            record = correction.to_record(self._tool_frame)
+            self._corrections_publisher.publish(correction_to_message(record))
+            self.get_logger().info(
+                f'correction at {correction.onset_plan_sec:.2f} s of the plan: '
+                f'{100 * np.linalg.norm(correction.vector_m):.1f} cm in '
+                f'{correction.duration_sec:.2f} s, {correction.peak_force_n:.0f} N, '
+                f'confidence {correction.confidence:.2f}'
+            )
+
+    def _publish_deformation(self) -> None:
+        shift_m, now_ns = self._shift_m, self._now_ns()
+        if self._is_open or (shift_m != self._last_shift_m).any():
+            self._repetitions = _REPETITIONS
+        if not self._repetitions or now_ns < self._no_shift_until_ns:
+            return
+        self._repetitions -= 1
+        self._last_shift_m = shift_m
+        deformation = Deformation(stamp_ns=now_ns, frame_id=self._base_frame, shift=shift_m)
+        self._deformation_publisher.publish(deformation_to_message(deformation))
+
+    def _publish_diagnostics(self) -> None:
+        level, message = self._condition()
+        detector, current = self.recorder.detector, self.sources.current
+        values = {
+            'correction_source': self._config.correction_source,
+            'samples_from': 'none' if current is None else current.name,
+            'in_contact': self._is_open,
+            'learning': detector.learning,
+            'clock_offset_sec': f'{self._offset_sec:.3f}',
+            'noise_nm': f'{detector.noise_nm.max():.3f}',
+            'bias_uncertainty_nm': f'{detector.bias_uncertainty_nm:.3f}',
+            'saturated_samples': detector.saturated_samples,
+            'zero_wrench_samples': detector.zero_wrench_samples,
+            **asdict(self.recorder.counts),
+        }
+        for stream, counts in self.orderer.counts.items():
+            if counts.received:
+                for name, count in asdict(counts).items():
+                    values[f'{stream.name.lower()}.{name}'] = count
+        if self._config.correction_source != KINESTHETIC:
+            for name, count in asdict(self.teleoperation.counts).items():
+                values[f'device.{name}'] = count
+        diagnostic = Diagnostic(
+            name='correction_recorder', level=level, message=message, values=values
+        )
+        report = DiagnosticReport(stamp_ns=self._now_ns(), diagnostics=(diagnostic,))
+        self._diagnostics_publisher.publish(diagnostic_report_to_message(report))
+
+    def _condition(self) -> tuple[Level, str]:
+        """Return how it is doing, in a level and in words."""
+        if self._config.correction_source != KINESTHETIC:
+            received = self.teleoperation.counts.received
+            return (Level.OK, 'listening') if received else (Level.WARN, 'no device was heard')
+        if self.sources.silent_sec > 1.0:
+            return Level.ERROR, 'no torques are coming in: no correction can be felt'
+        if abs(self._offset_sec) > _CLOCK_TOLERANCE_SEC:
+            return Level.WARN, f"the arm's clock is {self._offset_sec:.2f} s behind ours"
+        if self.feed.lacks_plan:
+            return Level.WARN, 'the plan that is played was not received'
+        return Level.OK, 'in contact' if self._is_open else 'listening'
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the correction recorder."""
+    return run(
+        lambda context: CorrectionRecorderNode(context=context),
+        arguments,
+        make_executor=events_executor,
+    )
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
