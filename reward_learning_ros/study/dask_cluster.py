@@ -35,7 +35,7 @@ def run_on_cluster(
         client = Client(address, timeout=ANSWER_SEC, set_as_default=False)
     except (OSError, ValueError) as error:
         raise SchedulerError(f'no Dask scheduler answers at {address}: {error}') from None
-    with client:
+    with client, client.as_current():
         _require_same_release(client, address)
         futures = client.map(partial(attempt, function), jobs, pure=False, batch_size=_BATCH)
         indices = {future.key: index for index, future in enumerate(futures)}
