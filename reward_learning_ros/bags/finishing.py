@@ -10,7 +10,7 @@ from pathlib import Path
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
 from mcap.reader import SeekingReader
-from mcap.records import Channel, Message, Schema
+from mcap.records import Channel, Schema
 from mcap.writer import MCAP0_MAGIC
 
 from reward_learning_ros.bags.errors import BagError
@@ -105,10 +105,10 @@ class _Copy:
             self._schemas[schema.id] = schema
         elif record.opcode == Opcode.CHANNEL:
             channel = parse(Channel, record.content)
-            schema = self._schemas.get(channel.schema_id)
-            if schema is not None and channel.id not in self._channels:
+            known = self._schemas.get(channel.schema_id)
+            if known is not None and channel.id not in self._channels:
                 self._channels[channel.id] = self._new.add_channel(
-                    channel.topic, schema.name, schema.data.decode(), channel.metadata
+                    channel.topic, known.name, known.data.decode(), channel.metadata
                 )
         elif record.opcode == Opcode.MESSAGE:
             number, _, time_ns, _ = _MESSAGE_HEAD.unpack_from(record.content)

@@ -134,9 +134,7 @@ class GrowingMcap:
         entries.append(self.pending_bytes)
         length = _MESSAGE_HEAD.size + len(data)
         # The library would take ten times as long, a thousand times a second for each topic.
-        self._pending.append(
-            _MESSAGE.pack(Opcode.MESSAGE, length, channel, 0, time_ns, time_ns)
-        )
+        self._pending.append(_MESSAGE.pack(Opcode.MESSAGE, length, channel, 0, time_ns, time_ns))
         self._pending.append(data)
         self.pending_bytes += _MESSAGE.size + len(data)
 

@@ -23,6 +23,9 @@ PACKAGE = 'reward_learning_ros'
 ROSDEP_KEYS = {
     'arviz': None,
     'h5netcdf': None,
+    'mcap': None,
+    'lz4': None,
+    'zstandard': None,
     'pyyaml': 'python3-yaml',
     'rosbags': 'python3-rosbags-pip',
     'mujoco': 'python3-mujoco-pip',

@@ -1,0 +1,227 @@
+"""The session recorder as a ROS 2 node: all that re-inference needs goes into a rosbag2."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.clock import Clock, ClockType
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+from reward_learning_ros.bags.errors import BagWriteError, UnknownTypeError
+from reward_learning_ros.bags.recording import BagWriter
+from reward_learning_ros.bags.topics import QualityOfService, describe_topic
+from reward_learning_ros.interface import Diagnostic, DiagnosticReport, Level
+from reward_learning_ros.nodes import arm_names, names
+from reward_learning_ros.nodes.conversions import diagnostic_report_to_message
+from reward_learning_ros.nodes.heartbeat import Heartbeat
+from reward_learning_ros.nodes.parameters import declare
+from reward_learning_ros.nodes.running import events_executor, run
+from reward_learning_ros.nodes.session_recorder_parameters import SessionRecorderParameters
+
+SESSION_TOPIC_TYPES = {
+    names.PLAN_TOPIC: 'nav_msgs/msg/Path',
+    names.PLAYBACK_STATUS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
+    names.DEFORMATION_TOPIC: 'geometry_msgs/msg/Vector3Stamped',
+    names.CORRECTIONS_TOPIC: 'trajectory_msgs/msg/MultiDOFJointTrajectory',
+    names.THETA_TOPIC: 'std_msgs/msg/Float64MultiArray',
+    names.THETA_SAMPLES_TOPIC: 'std_msgs/msg/Float64MultiArray',
+    names.DIAGNOSTICS_TOPIC: 'diagnostic_msgs/msg/DiagnosticArray',
+    names.MARKERS_TOPIC: 'visualization_msgs/msg/MarkerArray',
+    names.SESSION_STATUS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
+    names.JOY_TOPIC: 'sensor_msgs/msg/Joy',
+    names.TWIST_TOPIC: 'geometry_msgs/msg/TwistStamped',
+    arm_names.ARM_STATUS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
+    arm_names.PERSON_WRENCH_TOPIC: 'geometry_msgs/msg/WrenchStamped',
+}
+# All that the correction recorder may listen to; robot_state only where franka_msgs is installed.
+ARM_TOPICS = (
+    *names.FRANKA_REQUIRED_TOPICS,
+    names.WRENCH_IN_BASE_TOPIC,
+    names.ROBOT_STATE_TOPIC,
+)
+_QOS = {**names.TOPIC_QOS, arm_names.ARM_STATUS_TOPIC: names.LATCHED_QOS}
+
+# Deep: while a second is written to a slow disk, the next one waits in the middleware.
+_DEPTH = 5000
+_DIAGNOSTICS_PERIOD_SEC = 1.0
+# Less room than for some minutes is worth a word before it is gone.
+_LITTLE_ROOM_BYTES = 500 * 2**20
+
+
+class SessionRecorderNode(Node):
+    """Writes serialized messages as they come; reads none."""
+
+    def __init__(self, *, context: Context | None = None) -> None:
+        super().__init__('session_recorder', context=context)
+        config = declare(self, SessionRecorderParameters)
+        self._is_simulated_time = bool(self.get_parameter('use_sim_time').value)
+        self._error = ''
+        self._not_recorded: list[str] = []
+        self.writer = BagWriter(
+            Path(config.bag),
+            compression=config.compression,
+            ros_distribution=os.environ.get('ROS_DISTRO', 'unknown'),
+            flush_period_sec=config.flush_period_sec,
+        )
+        topics = {**SESSION_TOPIC_TYPES, **config.further_types}
+        if config.records_arm:
+            topics.update((topic, names.FRANKA_TOPIC_TYPES[topic]) for topic in ARM_TOPICS)
+        for topic, type_name in topics.items():
+            self._record(topic, type_name)
+        self._diagnostics_publisher = self.create_publisher(
+            DiagnosticArray, names.DIAGNOSTICS_TOPIC, names.DIAGNOSTICS_QOS
+        )
+        self._heartbeat = Heartbeat(self)
+        # The wall's clock: also while simulated time stands still, nothing may be lost.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(config.flush_period_sec, self.flush, clock=steady)
+        self.create_timer(_DIAGNOSTICS_PERIOD_SEC, self._publish_diagnostics, clock=steady)
+        self.get_logger().info(
+            f'recording {len(self.writer.written)} topics into {self.writer.path}'
+        )
+
+    def _record(self, topic: str, type_name: str) -> None:
+        try:
+            message_type = _message_type(type_name)
+            qos = _QOS.get(topic, names.ROBOT_STATE_QOS)
+            description = describe_topic(
+                self.resolve_topic_name(topic),
+                type_name,
+                _qos_in_bag(qos),
+                ros_prefixes=_ros_prefixes(),
+            )
+        except UnknownTypeError:
+            self._not_recorded.append(topic)
+            if topic != names.ROBOT_STATE_TOPIC:
+                self.get_logger().warning(f'{topic} is not recorded: no {type_name} is installed')
+            return
+        self.writer.add_topic(description)
+        self.create_subscription(
+            message_type, topic, self._callback(description.name), _listening(qos), raw=True
+        )
+
+    def _callback(self, topic: str) -> Callable[[bytes], None]:
+        write = self.writer.write
+        now_ns = self._now_ns if self._is_simulated_time else time.time_ns
+
+        # A thousand times a second for every topic of the arm: nothing here that is not needed.
+        def on_message(data: bytes) -> None:
+            try:
+                write(topic, now_ns(), data)
+            except BagWriteError as error:
+                self._report(error)
+
+        return on_message
+
+    def _now_ns(self) -> int:
+        return int(self.get_clock().now().nanoseconds)
+
+    def flush(self) -> None:
+        """Make the bag whole; what cannot be written is reported, and the session goes on."""
+        try:
+            self.writer.flush()
+        except BagWriteError as error:
+            self._report(error)
+        else:
+            self._error = ''
+
+    def _report(self, error: BagWriteError) -> None:
+        self._error = str(error)
+        self.get_logger().error(f'messages are lost: {error}', throttle_duration_sec=10.0)
+
+    def _publish_diagnostics(self) -> None:
+        level, message = self._condition()
+        writer = self.writer
+        values: dict[str, Any] = {
+            'bag': writer.path,
+            'written': sum(writer.written.values()),
+            'dropped': sum(writer.dropped.values()),
+            'not_recorded': ' '.join(self._not_recorded),
+            **{f'written.{topic}': count for topic, count in writer.written.items()},
+            **{f'dropped.{topic}': count for topic, count in writer.dropped.items() if count},
+        }
+        diagnostic = Diagnostic(
+            name='session_recorder', level=level, message=message, values=values
+        )
+        report = DiagnosticReport(stamp_ns=self._now_ns(), diagnostics=(diagnostic,))
+        self._diagnostics_publisher.publish(diagnostic_report_to_message(report))
+
+    def _condition(self) -> tuple[Level, str]:
+        """Return how it is doing, in a level and in words."""
+        if self._error:
+            return Level.ERROR, f'messages are lost: {self._error}'
+        if dropped := sum(self.writer.dropped.values()):
+            return Level.WARN, f'recording, but {dropped} messages were lost'
+        room = shutil.disk_usage(self.writer.path).free
+        if room < _LITTLE_ROOM_BYTES:
+            return Level.WARN, f'recording, but the disk has only {room // 2**20} MiB left'
+        return Level.OK, 'recording'
+
+    def destroy_node(self) -> None:
+        """End the recording, then the node."""
+        try:
+            self.writer.close()
+        except BagWriteError as error:
+            self._report(error)
+        super().destroy_node()
+
+
+def _message_type(type_name: str) -> Any:
+    package, name = type_name.split('/msg/')
+    try:
+        return getattr(importlib.import_module(f'{package}.msg'), name)
+    except (ImportError, AttributeError):
+        raise UnknownTypeError(type_name) from None
+
+
+def _ros_prefixes() -> tuple[Path, ...]:
+    paths = os.environ.get('AMENT_PREFIX_PATH', '')
+    return tuple(Path(path) for path in paths.split(os.pathsep) if path)
+
+
+def _qos_in_bag(qos: QoSProfile) -> QualityOfService:
+    """Return how a topic is sent, as a bag keeps it."""
+    return QualityOfService(
+        history='keep_all' if qos.history is HistoryPolicy.KEEP_ALL else 'keep_last',
+        depth=qos.depth,
+        reliability=(
+            'reliable' if qos.reliability is ReliabilityPolicy.RELIABLE else 'best_effort'
+        ),
+        durability=(
+            'transient_local' if qos.durability is DurabilityPolicy.TRANSIENT_LOCAL else 'volatile'
+        ),
+    )
+
+
+def _listening(qos: QoSProfile) -> QoSProfile:
+    """Return how to listen to a topic so that no message is missed."""
+    if qos.history is HistoryPolicy.KEEP_ALL:
+        return qos
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=_DEPTH,
+        reliability=qos.reliability,
+        durability=qos.durability,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the session recorder."""
+    return run(
+        lambda context: SessionRecorderNode(context=context),
+        arguments,
+        make_executor=events_executor,
+    )
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,192 @@
+"""The session recorder over real DDS, killed, starved of disk, and started again."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Path
+from rosbags.highlevel import AnyReader
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import MultiDOFJointTrajectory
+
+from reward_learning_ros.interface import (
+    Level,
+    correction_from_message,
+    diagnostic_report_from_message,
+    plan_from_message,
+)
+from reward_learning_ros.nodes import names
+from reward_learning_ros.nodes.conversions import correction_to_message, plan_to_message
+from reward_learning_ros.nodes.session_recorder import SessionRecorderNode
+from reward_learning_ros.nodes.smoke import random_correction, random_plan
+
+ARGUMENTS = ('--ros-args', '-p')
+
+
+class Studio:
+    """Someone who publishes what a session has, and hears what the recorder says."""
+
+    def __init__(self, ros):
+        self.ros = ros
+        node = ros.create_node('studio')
+        self.plan = random_plan(np.random.default_rng(1), waypoints=5, stamp_ns=10**18)
+        self.corrections = [
+            random_correction(np.random.default_rng(seed), self.plan) for seed in range(3)
+        ]
+        # Published before anyone listens: the recorder must hear them all the same.
+        plans = node.create_publisher(Path, names.PLAN_TOPIC, names.LATCHED_QOS)
+        plans.publish(plan_to_message(self.plan))
+        corrections = node.create_publisher(
+            MultiDOFJointTrajectory, names.CORRECTIONS_TOPIC, names.CORRECTIONS_QOS
+        )
+        for correction in self.corrections:
+            corrections.publish(correction_to_message(correction))
+        self.torques = node.create_publisher(
+            JointState, names.EXTERNAL_JOINT_TORQUES_TOPIC, names.ROBOT_STATE_QOS
+        )
+        self.poses = node.create_publisher(
+            PoseStamped, names.CURRENT_POSE_TOPIC, names.ROBOT_STATE_QOS
+        )
+        self.reports = []
+        node.create_subscription(
+            DiagnosticArray, names.DIAGNOSTICS_TOPIC, self._on_diagnostics, names.DIAGNOSTICS_QOS
+        )
+        self.sent = 0
+
+    def _on_diagnostics(self, message):
+        for diagnostic in diagnostic_report_from_message(message).diagnostics:
+            if diagnostic.name == 'session_recorder':
+                self.reports.append(diagnostic)
+
+    def stream(self):
+        self.sent += 1
+        message = JointState(effort=[float(self.sent)] * 7)
+        message.header.stamp.sec = self.sent
+        self.torques.publish(message)
+
+    def written(self, topic):
+        return int(self.reports[-1].values.get(f'written./{topic}', 0)) if self.reports else 0
+
+    def stream_until(self, condition):
+        def streamed():
+            self.stream()
+            return condition()
+
+        self.ros.wait_until(streamed)
+
+
+@pytest.fixture
+def studio(ros):
+    return Studio(ros)
+
+
+def recorded(bag):
+    """The messages of each topic, read by a library that is not ours."""
+    found = {}
+    with AnyReader([bag]) as reader:
+        counted = reader.message_count
+        for connection, _, data in reader.messages():
+            message = reader.deserialize(data, connection.msgtype)
+            found.setdefault(connection.topic, []).append(message)
+    assert counted == sum(map(len, found.values()))
+    return found
+
+
+def started(bag, domain_id, **options):
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain_id)}
+    command = [sys.executable, '-m', 'reward_learning_ros.nodes.session_recorder']
+    return subprocess.Popen(
+        [*command, *ARGUMENTS, f'bag:={bag}'],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def test_what_is_published_is_in_the_bag_as_it_was_sent(make_ros, studio, tmp_path):
+    bag = tmp_path / 'bag'
+    own = make_ros(*ARGUMENTS, f'bag:={bag}')
+    node = SessionRecorderNode(context=own.context)
+    own.executor.add_node(node)
+
+    def heard():
+        own.executor.spin_once(timeout_sec=0.0)
+        return node.writer.written['/corrections'] == 3 and studio.written(
+            names.EXTERNAL_JOINT_TORQUES_TOPIC
+        )
+
+    studio.stream_until(heard)
+    own.executor.remove_node(node)
+    node.destroy_node()
+    found = recorded(bag)
+    assert [plan_from_message(message) for message in found['/plan']] == [studio.plan]
+    corrections = [correction_from_message(message) for message in found['/corrections']]
+    assert corrections == studio.corrections
+    efforts = [m.effort[0] for m in found[f'/{names.EXTERNAL_JOINT_TORQUES_TOPIC}']]
+    assert efforts == sorted(set(efforts))
+    assert studio.reports[-1].level == Level.OK
+    assert studio.reports[-1].values['dropped'] == '0'
+
+
+def test_a_killed_recorder_leaves_a_whole_bag_and_the_next_one_goes_on_with_it(
+    studio, domain_id, tmp_path
+):
+    bag = tmp_path / 'bag'
+    torques = names.EXTERNAL_JOINT_TORQUES_TOPIC
+    for _ in range(2):
+        process = started(bag, domain_id)
+        try:
+            studio.reports.clear()
+            studio.stream_until(lambda: studio.written(torques) > 100)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        told = studio.written(torques)
+        found = recorded(bag)
+        assert len(found[f'/{torques}']) >= told
+    assert [plan_from_message(message) for message in found['/plan']] == [studio.plan] * 2
+    assert sorted(path.name for path in bag.glob('*.mcap')) == ['bag_0.mcap', 'bag_1.mcap']
+
+
+def test_a_full_disk_is_reported_and_the_recorder_lives_on(studio, domain_id, tmp_path):
+    bag = tmp_path / 'bag'
+    # No file of the process may become larger, as on a disk that is full.
+    size = 150_000
+    process = started(
+        bag,
+        domain_id,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+    )
+    try:
+
+        def is_lost():
+            # Random, so that compression does not make room.
+            pose = PoseStamped()
+            pose.pose.position.x, pose.pose.position.y = np.random.default_rng(studio.sent).random(
+                2
+            )
+            pose.header.frame_id = np.random.default_rng(studio.sent).bytes(600).hex()
+            studio.poses.publish(pose)
+            return studio.reports and studio.reports[-1].level == Level.ERROR
+
+        studio.stream_until(is_lost)
+        assert int(studio.reports[-1].values['dropped']) > 0
+        assert 'too large' in studio.reports[-1].message
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20.0)
+        assert process.returncode == 0, errors
+    finally:
+        process.kill()
+    found = recorded(bag)
+    assert [plan_from_message(message) for message in found['/plan']] == [studio.plan]
+    assert len(found[f'/{names.CURRENT_POSE_TOPIC}']) > 10
