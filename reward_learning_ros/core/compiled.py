@@ -9,6 +9,9 @@ from typing import Any
 import numba
 import numpy as np
 from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
 from reward_learning_ros.core.cores import available_cores as available_cores
 from reward_learning_ros.core.errors import InvalidInputError
@@ -28,6 +31,29 @@ LogPrior = Callable[[np.ndarray], float]
 
 class SlowFunctionWarning(UserWarning):
     """A user's function could not be compiled and is called in plain Python."""
+
+
+if JIT_ENABLED:
+
+    @intrinsic
+    def unowned(typing_context: Any, array: Any) -> Any:
+        """Return an array without its owner, who must outlive it.
+
+        A view of an array that is owned is counted, atomically, at every call that it is given to.
+        """
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            found = make_array(signature.args[0])(context, builder, arguments[0])
+            found.meminfo = cgutils.get_null_value(found.meminfo.type)
+            found.parent = cgutils.get_null_value(found.parent.type)
+            return found._getvalue()
+
+        return array(array), generate
+else:
+
+    def unowned(array: np.ndarray) -> np.ndarray:
+        """Return the array: plain Python counts owners anyway."""
+        return array
 
 
 def features_kernel(function: Features) -> Features:

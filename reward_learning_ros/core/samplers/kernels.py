@@ -17,7 +17,7 @@ import numba
 import numpy as np
 from numba import types
 
-from reward_learning_ros.core.compiled import FEATURES_TYPE, GENERATOR_TYPE, Features
+from reward_learning_ros.core.compiled import FEATURES_TYPE, GENERATOR_TYPE, Features, unowned
 
 # How often each kind of move is tried. Local moves explore a mode; shifts move some waypoints
 # without dragging the rest of the tail along, by what one correction gives and another takes back;
@@ -134,6 +134,11 @@ def propose(features: Features, space: Space, scratch: Scratch, first: int, last
                 )
     before = scratch.slots[first]
     inside = True
+    bounded = False
+    for axis in range(dimensions):
+        bounded |= space.workspace_low[axis] != -np.inf or space.workspace_high[axis] != np.inf
+    trajectories = unowned(scratch.trajectories)
+    values = unowned(scratch.features)
     for row in range(first, rows):
         after = 1 - scratch.slots[row + 1]
         move = scratch.move_slots[row] if row > last else 1 - scratch.move_slots[row]
@@ -141,16 +146,17 @@ def propose(features: Features, space: Space, scratch: Scratch, first: int, last
             scratch.flat[after, row + 1, index] = (
                 scratch.flat[before, row, index] + scratch.moves[move, row, index]
             )
-        for waypoint in range(space.driven[row, 0], space.driven[row, 1]):
-            for axis in range(dimensions):
-                value = scratch.trajectories[after, row + 1, waypoint, axis]
-                if value < space.workspace_low[axis] or value > space.workspace_high[axis]:
-                    inside = False
+        if bounded:
+            for waypoint in range(space.driven[row, 0], space.driven[row, 1]):
+                for axis in range(dimensions):
+                    value = scratch.trajectories[after, row + 1, waypoint, axis]
+                    if value < space.workspace_low[axis] or value > space.workspace_high[axis]:
+                        inside = False
         if not inside:
             break
         discount = space.discounts[row]
         if discount != 0.0:
-            features(scratch.trajectories[after, row + 1], scratch.features[after, row + 1])
+            features(trajectories[after, row + 1], values[after, row + 1])
             for feature in range(size):
                 statistics[feature] += discount * (
                     scratch.features[after, row + 1, feature]
