@@ -17,7 +17,12 @@ parameters:
     # ParameterError: PlaybackParameters.speed_scale = 2.0: must be a number, 0.01 to 1.0
 """
 
-from reward_learning_ros.parameters.arguments import add_arguments, from_arguments
+from reward_learning_ros.parameters.arguments import (
+    add_arguments,
+    from_arguments,
+    from_texts,
+    text_of,
+)
 from reward_learning_ros.parameters.files import (
     from_file,
     from_mapping,
@@ -41,9 +46,11 @@ __all__ = [
     'from_arguments',
     'from_file',
     'from_mapping',
+    'from_texts',
     'mapping_from_file',
     'parameter',
     'specifications',
+    'text_of',
     'to_mapping',
     'validate',
 ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from reward_learning_ros.parameters.files import from_mapping, mapping_from_file
 from reward_learning_ros.parameters.specification import (
+    ParameterError,
     Parameters,
     Specification,
     specifications,
@@ -83,6 +84,40 @@ def from_arguments(cls: type[_P], namespace: argparse.Namespace, *, node: str | 
                 value = None
             mapping[specification.name] = value
     return from_mapping(cls, mapping)
+
+
+def from_texts(cls: type[_P], texts: Mapping[str, str]) -> _P:
+    """Make a configuration of texts, such as launch arguments; the reverse of `text_of`.
+
+    Raises:
+        ParameterError: A text does not read as what it must be, or a name is unknown.
+    """
+    known = specifications(cls)
+    mapping: dict[str, Any] = {}
+    for name, text in texts.items():
+        specification = known.get(name)
+        if specification is None:
+            mapping[name] = text
+            continue
+        is_unset = specification.is_optional and text == _UNSET
+        convert = _converter(specification)
+        try:
+            if specification.is_array and not is_unset:
+                mapping[name] = [convert(word) for word in text.replace(',', ' ').split()]
+            else:
+                mapping[name] = None if is_unset else convert(text)
+        except argparse.ArgumentTypeError:
+            raise ParameterError(cls.__name__, name, text, specification.allowed) from None
+    return from_mapping(cls, mapping)
+
+
+def text_of(value: Any) -> str:
+    """Return the value of a parameter as a text that `from_texts` reads."""
+    if value is None:
+        return _UNSET
+    if isinstance(value, tuple):
+        return ' '.join(map(text_of, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _converter(specification: Specification) -> Callable[[str], Any]:

@@ -20,8 +20,10 @@ from reward_learning_ros.parameters import (
     from_arguments,
     from_file,
     from_mapping,
+    from_texts,
     parameter,
     specifications,
+    text_of,
     to_mapping,
     validate,
 )
@@ -344,3 +346,31 @@ def test_mistakes_in_the_dataclass_itself_are_found():
     for cls in (Bare, BadType, FixedLength, BadDefault, RangeOfText):
         with pytest.raises(TypeError, match=cls.__name__):
             specifications(cls)
+
+
+@pytest.mark.parametrize(
+    'config',
+    [
+        Example(),
+        Example(
+            enabled=False,
+            speed=1e-5,
+            names=('a', 'b'),
+            indices=(1, -2),
+            limit=0.5,
+            weights=(0.1, 2.0),
+        ),
+    ],
+)
+def test_texts_read_back_as_what_they_were_made_of(config):
+    texts = {name: text_of(value) for name, value in vars(config).items()}
+    assert from_texts(Example, texts) == config
+
+
+@pytest.mark.parametrize(
+    ('name', 'text'),
+    [('count', 'many'), ('enabled', 'yes'), ('gains', '1 fast'), ('limit', 'no'), ('speeed', '1')],
+)
+def test_a_text_that_does_not_read_is_refused(name, text):
+    with pytest.raises(ParameterError, match=name):
+        from_texts(Example, {name: text})
