@@ -2,6 +2,7 @@
 
 from ament_index_python.packages import get_package_share_directory
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
+from launch.conditions import IfCondition
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
@@ -22,6 +23,9 @@ def generate_launch_description() -> LaunchDescription:
             DeclareLaunchArgument('robot_ip', description='Address of the arm'),
             DeclareLaunchArgument('robot_type', default_value='fr3', description='Kind of arm'),
             DeclareLaunchArgument('namespace', default_value='', description='Of everything'),
+            DeclareLaunchArgument(
+                'playback', default_value='true', description='Whether to start playback too'
+            ),
             DeclareLaunchArgument(
                 'load_gripper', default_value='true', description='Whether a hand is mounted'
             ),
@@ -60,6 +64,7 @@ def generate_launch_description() -> LaunchDescription:
                 namespace=namespace,
                 parameters=[{'controller': CONTROLLER, 'prefix': robot_type}],
                 output='screen',
+                condition=IfCondition(LaunchConfiguration('playback')),
             ),
         ]
     )

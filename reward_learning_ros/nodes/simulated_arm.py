@@ -51,8 +51,7 @@ class SimulatedArmNode(Node):
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__('simulated_arm', context=context)
         self.config = declare(self, SimulatedArmParameters)
-        start_ns = self.get_clock().now().nanoseconds if self.config.clock == WALL else CYCLE_NS
-        self.arm = SimulatedArm(_simulation_part(self.config), start_ns=start_ns)
+        self.arm = SimulatedArm(_simulation_part(self.config), start_ns=_start_ns(self.config))
         description = self.arm.kinematics.description
         self._base_frame = description.base_frame
         self._state_topics = FrankaPublishers(self, self.arm)
@@ -243,6 +242,17 @@ class _SimulatingExecutor:
     def shutdown(self) -> None:
         with contextlib.suppress(Exception):
             self._executor.shutdown()
+
+
+def _start_ns(config: SimulatedArmParameters) -> int:
+    """Return the time at which the arm's clock begins.
+
+    Simulated time that keeps its speed begins as late as if it had always run: an arm that is
+    started again in the middle of a session does not set the clock of the others back.
+    """
+    if config.clock == WALL:
+        return time.time_ns()
+    return max(CYCLE_NS, round(config.speed * time.monotonic() * 1e9))
 
 
 def _raise_priority(node: SimulatedArmNode) -> None:
