@@ -35,7 +35,7 @@ setup(
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (SHARE, ['package.xml']),
         (f'{SHARE}/launch', sorted(glob('launch/*.launch.py'))),
-        (f'{SHARE}/config', sorted(glob('config/*.yaml'))),
+        (f'{SHARE}/config', sorted(glob('config/*.yaml') + glob('config/*.rviz'))),
         (f'{SHARE}/config/tasks', sorted(glob('config/tasks/*.yaml'))),
     ],
     python_requires='>=3.10',
@@ -67,6 +67,7 @@ setup(
         'console_scripts': [
             'correction_recorder = reward_learning_ros.nodes.correction_recorder:main',
             'reward_learning = reward_learning_ros.cli.main:main',
+            'session_conductor = reward_learning_ros.nodes.session_conductor:main',
             'session_recorder = reward_learning_ros.nodes.session_recorder:main',
             'simulated_arm = reward_learning_ros.nodes.simulated_arm:main',
             'smoke_node = reward_learning_ros.nodes.smoke:main',
