@@ -129,8 +129,8 @@ class Posterior:
         return float((self.beta_samples * spread > 1.0).mean())
 
     @cached_property
-    def warnings(self) -> tuple[str, ...]:
-        """Why this posterior should not be trusted, in words; empty if it may be."""
+    def sampling_warnings(self) -> tuple[str, ...]:
+        """Why these draws may not be from the posterior, in words; empty if they should be."""
         found = []
         numbers = self.diagnostics
         if not numbers['max_r_hat'] <= MAX_R_HAT:
@@ -155,12 +155,21 @@ class Posterior:
                 f'the ensemble hardly covers this θ ({numbers["effective_members"]:.1f} effective '
                 'members): a larger ensemble is needed'
             )
-        if self.relevance < MIN_RELEVANCE:
-            found.append(
-                f'the features hardly explain the corrections (relevance {self.relevance:.2f}): '
-                'something that is no feature of the task may have moved the person'
-            )
         return tuple(found)
+
+    def relevance_warnings(self, least: float = MIN_RELEVANCE) -> tuple[str, ...]:
+        """Return that the relevance is below what is wanted, in words; nothing if it is not."""
+        if not self.relevance < least:
+            return ()
+        return (
+            f'the features hardly explain the corrections (relevance {self.relevance:.2f}): '
+            'something that is no feature of the task may have moved the person',
+        )
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """Why this posterior should not be trusted, in words; empty if it may be."""
+        return (*self.sampling_warnings, *self.relevance_warnings())
 
     @property
     def is_trustworthy(self) -> bool:

@@ -13,11 +13,15 @@ import numpy as np
 from reward_learning_ros import core
 from reward_learning_ros.arm.description import franka_arm
 from reward_learning_ros.arm.playback.planning import MotionPlanner
-from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 from reward_learning_ros.core.human_model import InadmissibleCorrectionWarning
 from reward_learning_ros.interface import Plan, ThetaSamples, ThetaSummary
 from reward_learning_ros.learning.parameters import LearningParameters
 from reward_learning_ros.learning.tool_paths import ToolPaths
+
+# Trajectories that the arm cannot follow, after which the search for one is given up: a second's
+# work.
+MOST_FAILURES = 400
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -121,7 +125,11 @@ def learn(
         posterior=posterior,
         trajectory=trajectory,
         plan=plan,
-        reasons=(*posterior.warnings, *refusals),
+        reasons=(
+            *posterior.sampling_warnings,
+            *posterior.relevance_warnings(parameters.min_relevance),
+            *refusals,
+        ),
         corrections=count,
     )
 
@@ -145,22 +153,33 @@ def _plan(
     parameters: LearningParameters, paths: ToolPaths, theta: np.ndarray, seed: int
 ) -> tuple[np.ndarray | None, Plan | None, tuple[str, ...]]:
     """Return the best trajectory that the arm can follow, as a plan too, or why there is none."""
-    planner = MotionPlanner(config=parameters.playback())
-
-    def can_be_played(trajectories: np.ndarray) -> np.ndarray:
-        return np.array([_refusal(planner, paths, each) == '' for each in trajectories])
-
+    check = _PlaybackCheck(parameters, paths)
     try:
-        trajectory = core.plan(paths.task, theta, seed=seed, admissible=can_be_played)
+        trajectory = core.plan(paths.task, theta, seed=seed, admissible=check)
     except RewardLearningError as error:
         return None, None, (f'there is no plan for the arm: {error}',)
     return trajectory, paths.plan_of(trajectory, 0), ()
 
 
-def _refusal(planner: MotionPlanner, paths: ToolPaths, trajectory: np.ndarray) -> str:
-    """Say why playback would refuse a trajectory, empty if it would not."""
-    try:
-        planner.whole(paths.plan_of(trajectory, 0))
-    except RewardLearningError as error:
-        return str(error)
-    return ''
+class _PlaybackCheck:
+    """Tells which of some trajectories (N, n, m) playback would take, (N,)."""
+
+    def __init__(self, parameters: LearningParameters, paths: ToolPaths) -> None:
+        self._planner = MotionPlanner(config=parameters.playback())
+        self._paths = paths
+        self._failures = 0
+
+    def __call__(self, trajectories: np.ndarray) -> np.ndarray:
+        return np.array([self._takes(trajectory) for trajectory in trajectories], dtype=bool)
+
+    def _takes(self, trajectory: np.ndarray) -> bool:
+        try:
+            self._planner.whole(self._paths.plan_of(trajectory, 0))
+        except RewardLearningError as error:
+            self._failures += 1
+            if self._failures >= MOST_FAILURES:
+                raise InvalidInputError(
+                    f'none of {self._failures} trajectories can be played; the last: {error}'
+                ) from error
+            return False
+        return True

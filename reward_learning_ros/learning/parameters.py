@@ -54,6 +54,13 @@ class LearningParameters(Parameters):
         minimum=8,
         maximum=1_000_000,
     )
+    min_relevance: float = parameter(
+        0.1,
+        description='Least probability that the features explain the corrections at all, for a '
+        'plan to be shown; after one or two it is low for anybody',
+        minimum=0.0,
+        maximum=1.0,
+    )
     prefix: str = parameter('fr3', description=_PLAYBACK['prefix'].description)
     speed_scale: float = parameter(
         _PLAYBACK['speed_scale'].default,
