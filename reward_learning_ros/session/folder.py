@@ -113,6 +113,27 @@ class SessionFolder:
         write_whole(self.summary, text + '\n')
 
 
+def open_folder(
+    config: SessionParameters, resume: str | Path | None = None
+) -> tuple[SessionFolder, SessionParameters]:
+    """Return the folder and the configuration of a session: a new one, or one to go on with.
+
+    Args:
+        config: Of a new session.
+        resume: Folder of an interrupted session; its own configuration applies.
+
+    Raises:
+        InvalidInputError: The folder cannot be made, or holds no session that could go on.
+    """
+    if resume is None:
+        return create_folder(config)
+    folder = SessionFolder(path=Path(resume).absolute())
+    config = folder.read_configuration()
+    if folder.is_complete:
+        raise InvalidInputError(f'{folder.path} came to its end already')
+    return folder, config
+
+
 def create_folder(config: SessionParameters) -> tuple[SessionFolder, SessionParameters]:
     """Make the folder of a new session; return it and the configuration with its trial's number.
 

@@ -1,0 +1,143 @@
+"""A session: the nodes that `reward_learning session` starts, from the same description."""
+
+import sys
+
+from launch.actions import (
+    DeclareLaunchArgument,
+    EmitEvent,
+    ExecuteProcess,
+    IncludeLaunchDescription,
+    LogInfo,
+    OpaqueFunction,
+    Shutdown,
+)
+from launch.events.process import SignalProcess
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution, ThisLaunchFileDir
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+from launch import LaunchDescription
+from reward_learning_ros.parameters import from_texts, specifications, text_of
+from reward_learning_ros.session.description import CONDUCTOR, PACKAGE, RECORDER, describe
+from reward_learning_ros.session.folder import open_folder
+from reward_learning_ros.session.parameters import SessionParameters
+from reward_learning_ros.session.supervisor import may_start_again
+
+RESUME = 'resume'
+
+
+def generate_launch_description():
+    """Return an argument for each parameter of a session, and what follows from them."""
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                RESUME,
+                default_value='',
+                description='Folder of an interrupted session to go on with; its own parameters '
+                'apply',
+            ),
+            *(
+                DeclareLaunchArgument(
+                    name,
+                    default_value=text_of(specification.default),
+                    description=f'{specification.description}; {specification.allowed}',
+                )
+                for name, specification in specifications(SessionParameters).items()
+            ),
+            OpaqueFunction(function=_session),
+        ]
+    )
+
+
+def _session(context):
+    """Return the nodes of the session that the launch arguments describe."""
+    texts = {
+        name: LaunchConfiguration(name).perform(context)
+        for name in specifications(SessionParameters)
+    }
+    resume = LaunchConfiguration(RESUME).perform(context)
+    folder, config = open_folder(from_texts(SessionParameters, texts), resume or None)
+    description = describe(config, folder)
+    folder.write_configuration(config, description.to_mapping())
+    session = _Session(folder, {node.name: node for node in description.nodes})
+    actions = [LogInfo(msg=f'session in {folder.path}')]
+    if description.bringup is not None:
+        actions.append(
+            IncludeLaunchDescription(
+                PythonLaunchDescriptionSource(
+                    PathJoinSubstitution([ThisLaunchFileDir(), 'franka.launch.py'])
+                ),
+                launch_arguments=description.bringup.items(),
+            )
+        )
+    return [*actions, *(session.start(name) for name in session.nodes)]
+
+
+class _Session:
+    """Starts nodes, starts those again that die, and concludes when the conductor has ended."""
+
+    def __init__(self, folder, nodes):
+        self.nodes = nodes
+        self._folder = folder
+        self._starts = dict.fromkeys(nodes, 0)
+        self._actions = {}
+        self._is_ended = False
+
+    def start(self, name):
+        """Return the action that starts a node."""
+        node = self.nodes[name]
+        self._starts[name] += 1
+        self._actions[name] = Node(
+            package=node.package,
+            executable=node.executable,
+            name=node.name,
+            namespace=node.namespace,
+            parameters=[{key: _value(value) for key, value in node.parameters.items()}],
+            remappings=list(node.remappings),
+            arguments=list(node.arguments),
+            output='both',
+            on_exit=lambda event, context: self._on_exit(name, event.returncode, context),
+        )
+        return self._actions[name]
+
+    def _on_exit(self, name, code, context):
+        del self._actions[name]
+        if context.is_shutdown:
+            return None
+        if self._is_ended:
+            return self._on_end(name)
+        if name == CONDUCTOR and code == 0:
+            self._is_ended = True
+            # Who records ends last.
+            return [self._interrupt(other) for other in self._actions if other != RECORDER]
+        if not may_start_again(code, self._starts[name]):
+            return Shutdown(reason=f'{name} ended with code {code}, and does so every time')
+        return [
+            LogInfo(msg=f'{name} ended with code {code}; it is started again'),
+            self.start(name),
+        ]
+
+    def _on_end(self, name):
+        if name == RECORDER:
+            return ExecuteProcess(
+                cmd=[sys.executable, '-m', f'{PACKAGE}.cli', 'conclude', str(self._folder.path)],
+                output='screen',
+                on_exit=Shutdown(reason='the session has ended'),
+            )
+        return self._interrupt(RECORDER) if list(self._actions) == [RECORDER] else None
+
+    def _interrupt(self, name):
+        action = self._actions[name]
+        return EmitEvent(
+            event=SignalProcess(
+                signal_number='SIGINT', process_matcher=lambda process: process is action
+            )
+        )
+
+
+def _value(value):
+    """Return a parameter such that launch does not read a text that looks like a number as one."""
+    if isinstance(value, list):
+        return ParameterValue(value, value_type=list[type(value[0])])
+    return ParameterValue(value, value_type=type(value))

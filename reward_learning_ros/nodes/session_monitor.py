@@ -1,0 +1,67 @@
+"""Listens to a session, for whoever shows it on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from std_msgs.msg import Float64MultiArray
+
+from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.interface import PlaybackStatus, SessionStatus, ThetaSummary
+from reward_learning_ros.nodes import names
+from reward_learning_ros.nodes.conversions import (
+    playback_status_from_message,
+    session_status_from_message,
+    theta_summary_from_message,
+)
+
+_CLOCK_TOPIC = '/clock'
+
+
+class SessionMonitorNode(Node):
+    """Keeps what was said last.
+
+    Attributes:
+        session: what the session does; None before it was heard.
+        playback: what playback does; likewise.
+        theta: what was learned; likewise.
+    """
+
+    def __init__(self, *, namespace: str = '', context: Context | None = None) -> None:
+        super().__init__('session_monitor', namespace=namespace, context=context)
+        self.session: SessionStatus | None = None
+        self.playback: PlaybackStatus | None = None
+        self.theta: ThetaSummary | None = None
+        self._keep(
+            'session', DiagnosticStatus, names.SESSION_STATUS_TOPIC, session_status_from_message
+        )
+        self._keep(
+            'playback', DiagnosticStatus, names.PLAYBACK_STATUS_TOPIC, playback_status_from_message
+        )
+        self._keep('theta', Float64MultiArray, names.THETA_TOPIC, theta_summary_from_message)
+
+    def _keep(
+        self,
+        attribute: str,
+        message_type: type,
+        topic: str,
+        read: Callable[[Any], Any],
+        qos: QoSProfile = names.LATCHED_QOS,
+    ) -> None:
+        def keep(message: Any) -> None:
+            try:
+                setattr(self, attribute, read(message))
+            except RewardLearningError as error:
+                self.get_logger().warning(f'{topic}: {error}')
+
+        self.create_subscription(message_type, topic, keep, qos)
+
+    def others(self) -> tuple[str, ...]:
+        """Return the topics that a session of its own would need, and that others have."""
+        topics = (names.SESSION_STATUS_TOPIC, names.PLAN_TOPIC, _CLOCK_TOPIC)
+        return tuple(topic for topic in topics if self.count_publishers(topic))

@@ -1,0 +1,136 @@
+"""What a session looks like on a terminal, and as plain lines where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from reward_learning_ros.interface import PlaybackStatus, SessionStatus, ThetaSummary
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+_BAR_WIDTH = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionProgress:
+    """What is shown.
+
+    Attributes:
+        session: what the session does; None before it was heard.
+        playback: what playback does; likewise.
+        theta: what was learned; likewise.
+    """
+
+    session: SessionStatus | None = None
+    playback: PlaybackStatus | None = None
+    theta: ThetaSummary | None = None
+
+
+class SessionTerminal:
+    """Shows a session while it runs; to be used as a context.
+
+    On a terminal it is a picture that changes; elsewhere, a line for each change of state.
+    """
+
+    def __init__(self, console: Console, title: str) -> None:
+        from rich.live import Live
+
+        self._console = console
+        self._title = title
+        self._line = ''
+        self._live = (
+            Live(console=console, refresh_per_second=8, transient=True)
+            if console.is_terminal
+            else None
+        )
+
+    def __enter__(self) -> SessionTerminal:
+        """Begin to show."""
+        if self._live is not None:
+            self._live.start()
+        else:
+            self._console.print(self._title, highlight=False)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def say(self, text: str) -> None:
+        """Print a line that stays."""
+        self._console.print(text, highlight=False, markup=False)
+
+    def show(self, progress: SessionProgress) -> None:
+        """Show how far the session is."""
+        if self._live is not None:
+            self._live.update(self._picture(progress))
+            return
+        line = _line(progress)
+        if line != self._line:
+            self._line = line
+            self.say(line)
+
+    def _picture(self, progress: SessionProgress) -> RenderableType:
+        from rich.console import Group
+        from rich.panel import Panel
+        from rich.text import Text
+
+        parts: list[RenderableType] = [Text(_line(progress))]
+        if progress.playback is not None:
+            filled = round(progress.playback.progress * _BAR_WIDTH)
+            bar = '━' * filled + '─' * (_BAR_WIDTH - filled)
+            parts.append(Text(f'{bar} {progress.playback.state.value}'))
+        if progress.theta is not None:
+            parts.append(_table(progress.theta))
+        return Panel(Group(*parts), title=self._title, expand=False)
+
+
+def _line(progress: SessionProgress) -> str:
+    """Return the state of a session in one line; changes only when it is worth a line."""
+    session = progress.session
+    if session is None:
+        return 'starting'
+    text = f'{session.state.value}, pass {session.passes}, {session.corrections} corrections'
+    if session.end is not None:
+        text += f', {session.end.value}'
+    return f'{text}: {session.reason}' if session.reason else text
+
+
+def summary_lines(summary: Mapping[str, Any]) -> list[str]:
+    """Return what a session came to, as `summary.json` has it, in lines."""
+    lines = [
+        f'{summary["end"] or "interrupted"} after {summary["corrections"]} corrections in '
+        f'{summary["passes"]} passes'
+    ]
+    width = max((len(name) for name in summary['theta']), default=0)
+    for name, weight in summary['theta'].items():
+        low, high = weight['interval']
+        lines.append(f'  {name:{width}}  {weight["mean"]:6.3f}  [{low:.3f}, {high:.3f}]')
+    if summary['regret'] is not None:
+        lines.append(
+            f'Regret {summary["regret"]:.4f}, of the initial plan {summary["initial_regret"]:.4f}'
+        )
+    if summary['error'] is not None:
+        lines.append(f'Error {summary["error"]:.3f}')
+    return lines
+
+
+def _table(theta: ThetaSummary) -> RenderableType:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ('θ', 'mean', '90 % interval'):
+        table.add_column(title, justify='left' if title == 'θ' else 'right')
+    low, _, high = theta.quantiles
+    for name, mean, lower, upper in zip(theta.features, theta.mean, low, high, strict=True):
+        table.add_row(name, f'{mean:.3f}', f'{lower:.3f} to {upper:.3f}')
+    return table
