@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from numba import types
-from numba.typed import List
 
 from reward_learning_ros.core.compiled import (
     FEATURES_TYPE,
@@ -31,6 +30,7 @@ from reward_learning_ros.core.samplers.kernels import (
     load,
     make_scratch,
 )
+from reward_learning_ros.core.samplers.lists import list_maker
 from reward_learning_ros.core.samplers.outer import (
     OUTER_TYPE,
     Outer,
@@ -72,7 +72,10 @@ AUXILIARIES_TYPE = types.NamedTuple(
     ],
     Auxiliaries,
 )
-_DELTAS = types.ListType(types.Array(types.float64, 2, 'C'))
+_DELTAS = types.Array(types.float64, 2, 'C')
+_list_spaces = list_maker(SPACE_TYPE)
+_list_members = list_maker(MEMBERS_TYPE)
+_list_deltas = list_maker(_DELTAS)
 
 
 @numba.njit(
@@ -83,8 +86,8 @@ _DELTAS = types.ListType(types.Array(types.float64, 2, 'C'))
         types.ListType(MEMBERS_TYPE),
         OUTER_TYPE,
         AUXILIARIES_TYPE,
-        _DELTAS,
-        _DELTAS,
+        types.ListType(_DELTAS),
+        types.ListType(_DELTAS),
         types.int64,
         types.int64,
         types.int64,
@@ -218,8 +221,8 @@ class DoubleMH:
             draw_ensemble(problem, index, settings.ensemble)
             for index in range(len(problem.evidence.spaces))
         ]
-        self._spaces = List(problem.evidence.spaces)
-        self._members = List([ensemble.members for ensemble in self._ensembles])
+        self._spaces = _list_spaces(problem.evidence.spaces)
+        self._members = _list_members(ensemble.members for ensemble in self._ensembles)
         self._adaptations = 0
 
     def start(self, index: int) -> Chain:
@@ -233,7 +236,7 @@ class DoubleMH:
             groups = [[block] for block in blocks]
         carried, statistics = [], []
         for group in groups:
-            members = self._members[group[0].space]
+            members = self._ensembles[group[0].space].members
             member = int(chain.rng.integers(len(members.deltas)))
             carried.append(members.deltas[member].copy())
             statistics.append(members.statistics[member])
@@ -244,8 +247,8 @@ class DoubleMH:
                 np.array([sum(block.statistics for block in group) for group in groups]),
                 np.array(statistics),
             ),
-            data=List([group[0].deltas for group in groups]),
-            carried=List(carried),
+            data=_list_deltas(group[0].deltas for group in groups),
+            carried=_list_deltas(carried),
             counts=np.zeros((KINDS, 2), dtype=np.int64),
         )
         return chain
@@ -282,7 +285,7 @@ class DoubleMH:
             )
             for index, ensemble in enumerate(self._ensembles)
         ]
-        self._members = List([ensemble.members for ensemble in self._ensembles])
+        self._members = _list_members(ensemble.members for ensemble in self._ensembles)
 
     def diagnostics(self, chains: list[Chain]) -> dict[str, float]:
         """Return how well the auxiliaries moved."""

@@ -52,6 +52,8 @@ MIN_SEEDS, MIN_MEMBERS = 1024, 32
 # next one this much further out: near enough that corrections of one still matter at the next.
 FIRST_RUNG = 1.0
 RUNG_RATIO = 1.8
+# Corrections that a thread works on at a time.
+PART = 2048
 _COUNTS = types.Array(types.int64, 2, 'C')
 _ARRAY1, _ARRAY2, _ARRAY3 = (types.Array(types.float64, k, 'C') for k in (1, 2, 3))
 
@@ -122,7 +124,7 @@ class Ensemble:
         count, dimensions = directions.shape
         seed_of_seeds, seed_of_shuffle, *streams = seed.spawn(2 + count)
         rngs = [np.random.default_rng(stream) for stream in streams]
-        deltas, statistics = self._draw_uniform(dimensions, np.random.default_rng(seed_of_seeds))
+        deltas, statistics = self._draw_uniform(dimensions, seed_of_seeds, executor)
         anchors = [np.zeros(dimensions + 1)]
         log_shares = [np.log(len(deltas))]
         scales = [1.0]
@@ -147,6 +149,7 @@ class Ensemble:
                 np.array(anchors),
                 np.array(log_shares),
                 count,
+                executor,
             )
         # The seeds have served: what the auxiliaries jump to are the anchors' members, with just
         # as many of the seeds as of any other anchor.
@@ -160,6 +163,7 @@ class Ensemble:
             np.array(log_shares),
             np.array(scales),
             np.random.default_rng(seed_of_shuffle),
+            executor,
         )
 
     @property
@@ -190,6 +194,7 @@ class Ensemble:
             anchors,
             log_shares,
             count,
+            executor,
         )
         # The new anchors were estimated from few members; now they have members of their own.
         exponents = grown.statistics @ etas.T - grown.log_mixture[:, None]
@@ -203,18 +208,30 @@ class Ensemble:
             log_shares,
             np.append(members.scales, [scale for *_, scale in found]),
             np.random.default_rng(own_seed),
+            executor,
         )
         return result
 
     def _draw_uniform(
-        self, dimensions: int, rng: np.random.Generator
+        self, dimensions: int, seed: np.random.SeedSequence, executor: Executor | None
     ) -> tuple[np.ndarray, np.ndarray]:
         rows, axes = self._space.delta_low.shape
         count = min(self._size.seeds, max(MIN_SEEDS, self._size.numbers // (rows * axes)))
         deltas = np.zeros((count, rows, axes))
         statistics = np.zeros((count, dimensions + 1))
-        scratch = make_scratch(self._space, dimensions)
-        if not fill_uniform(self._features, self._space, scratch, deltas, statistics, rng):
+
+        def fill(part: slice, stream: np.random.SeedSequence) -> bool:
+            return fill_uniform(
+                self._features,
+                self._space,
+                make_scratch(self._space, dimensions),
+                deltas[part],
+                statistics[part],
+                np.random.default_rng(stream),
+            )
+
+        parts = _parts(count)
+        if not all(_map(executor, fill, parts, seed.spawn(len(parts)))):
             raise InvalidInputError(
                 'no admissible corrections were found: the workspace and the bounds of the '
                 'corrections leave next to nothing of the trajectory space'
@@ -270,16 +287,17 @@ class _Pool(NamedTuple):
         anchors: np.ndarray,
         log_shares: np.ndarray,
         count: int,
+        executor: Executor | None,
     ) -> _Pool:
         """Add the corrections of the last `count` anchors."""
         grown = np.logaddexp(
             self.log_mixture,
-            log_mixture(self.statistics, anchors[-count:], log_shares[-count:]),
+            log_mixture(self.statistics, anchors[-count:], log_shares[-count:], executor),
         )
         return _Pool(
             np.concatenate([self.deltas, deltas]),
             np.concatenate([self.statistics, statistics]),
-            np.concatenate([grown, log_mixture(statistics, anchors, log_shares)]),
+            np.concatenate([grown, log_mixture(statistics, anchors, log_shares, executor)]),
         )
 
 
@@ -290,6 +308,7 @@ def _shuffled(
     log_shares: np.ndarray,
     scales: np.ndarray,
     rng: np.random.Generator,
+    executor: Executor | None,
 ) -> Members:
     """Return members in random order, so that any stretch of them is a sample of the mixture."""
     order = kept[rng.permutation(len(kept))]
@@ -297,23 +316,34 @@ def _shuffled(
     return Members(
         pool.deltas[order],
         statistics,
-        log_mixture(statistics, anchors, log_shares),
+        log_mixture(statistics, anchors, log_shares, executor),
         anchors,
         log_shares,
         scales,
     )
 
 
-def log_mixture(statistics: np.ndarray, anchors: np.ndarray, log_shares: np.ndarray) -> np.ndarray:
+def log_mixture(
+    statistics: np.ndarray,
+    anchors: np.ndarray,
+    log_shares: np.ndarray,
+    executor: Executor | None = None,
+) -> np.ndarray:
     """Return log q (N,) of statistics (N, d + 1), given anchors (A, d + 1) and shares (A,)."""
-    result = np.empty(len(statistics))
-    # In blocks, so that the memory does not grow with the number of anchors.
-    for start in range(0, len(statistics), 4096):
-        exponents = statistics[start : start + 4096] @ anchors.T + log_shares
+
+    def of_part(part: slice) -> np.ndarray:
+        exponents = statistics[part] @ anchors.T + log_shares
         largest = exponents.max(axis=1)
-        total = np.exp(exponents - largest[:, None]).sum(axis=1)
-        result[start : start + 4096] = largest + np.log(total)
-    return result
+        exponents -= largest[:, None]
+        return largest + np.log(np.exp(exponents, out=exponents).sum(axis=1))
+
+    # In parts, so that the memory does not grow with the number of anchors.
+    return np.concatenate(list(_map(executor, of_part, _parts(len(statistics)))))
+
+
+def _parts(count: int) -> list[slice]:
+    """Divide a range into parts to be worked on at the same time, the same on every machine."""
+    return [slice(start, min(start + PART, count)) for start in range(0, count, PART)]
 
 
 def _radii(statistics: np.ndarray, directions: np.ndarray, largest: float) -> np.ndarray:

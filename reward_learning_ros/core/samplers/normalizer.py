@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from numba import types
-from numba.typed import List
 
 from reward_learning_ros.core.compiled import (
     GENERATOR_TYPE,
@@ -23,6 +22,7 @@ from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.samplers.base import Chain, Problem
 from reward_learning_ros.core.samplers.ensemble import fill_uniform
 from reward_learning_ros.core.samplers.kernels import Space, make_scratch
+from reward_learning_ros.core.samplers.lists import list_maker
 from reward_learning_ros.core.samplers.optimum import best_statistics
 from reward_learning_ros.core.samplers.outer import (
     OUTER_TYPE,
@@ -42,6 +42,7 @@ class Table(NamedTuple):
 TABLE_TYPE = types.NamedTuple(
     [types.Array(types.float64, 2, 'C'), types.Array(types.float64, 1, 'C')], Table
 )
+_list_tables = list_maker(TABLE_TYPE)
 _VECTOR = types.Array(types.float64, 1, 'C')
 
 
@@ -167,7 +168,7 @@ class TableSampler:
     def use_tables(self, tables: list[Table]) -> None:
         """Take one table for each space."""
         self.tables = tables
-        self._listed = List(tables)
+        self._listed = _list_tables(tables)
 
     def start(self, index: int) -> Chain:
         """Return a new chain."""
