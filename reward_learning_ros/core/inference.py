@@ -12,7 +12,7 @@ import numpy as np
 
 from reward_learning_ros.core.checks import whole_number
 from reward_learning_ros.core.compiled import LogPrior, compile_log_prior, flat_log_prior
-from reward_learning_ros.core.convergence import effective_sample_size, split_r_hat
+from reward_learning_ros.core.convergence import bulk_sample_size, rank_r_hat
 from reward_learning_ros.core.cores import available_cores
 from reward_learning_ros.core.domain import BOX, ThetaDomain
 from reward_learning_ros.core.errors import CancelledError
@@ -300,11 +300,9 @@ class Inference:
 
     def _progress(self) -> Progress:
         draws = np.concatenate(self._draws, axis=1)
-        # The tail of β would drown its middle; what is reported later goes by ranks.
-        draws[:, :, -1] = np.log(draws[:, :, -1])
         components = draws.shape[2] - (1 if self._model.beta.is_fixed else 0)
-        ess = min(effective_sample_size(draws[:, :, k]) for k in range(components))
-        r_hat = max(split_r_hat(draws[:, :, k]) for k in range(components))
+        ess = min(bulk_sample_size(draws[:, :, k]) for k in range(components))
+        r_hat = max(rank_r_hat(draws[:, :, k]) for k in range(components))
         return Progress(
             stage='sampling',
             draws=draws.shape[1],

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from reward_learning_ros import core
-from reward_learning_ros.core.convergence import effective_sample_size, split_r_hat
+from reward_learning_ros.core.convergence import (
+    bulk_sample_size,
+    effective_sample_size,
+    rank_r_hat,
+    split_r_hat,
+)
 
 
 def autoregressive(count, length, memory, rng):
@@ -39,6 +44,21 @@ def test_the_quick_figures_agree_with_arviz(memory, rng):
     )
     expected = float(arviz.ess(chains, method='mean'))
     assert effective_sample_size(chains) == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.parametrize('decimals', [1, 12])
+def test_ranks_are_those_of_arviz_also_with_ties_and_long_tails(decimals, rng):
+    import arviz
+
+    chains = np.exp(2.0 * autoregressive(4, 500, 0.7, rng)).round(decimals)
+    assert rank_r_hat(chains) == pytest.approx(float(arviz.rhat(chains)), abs=1e-9)
+    assert bulk_sample_size(chains) == pytest.approx(float(arviz.ess(chains)), rel=0.02)
+
+
+def test_chains_of_different_spread_are_noticed(rng):
+    chains = rng.normal(size=(4, 500)) * np.array([[1.0], [1.0], [1.0], [3.0]])
+    assert split_r_hat(chains) < 1.01
+    assert rank_r_hat(chains) > 1.05
 
 
 def test_chains_that_disagree_are_noticed(rng):
