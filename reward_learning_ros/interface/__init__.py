@@ -14,7 +14,18 @@ from reward_learning_ros.interface.diagnostics import (
     diagnostic_from_message,
     diagnostic_report_from_message,
 )
+from reward_learning_ros.interface.inference import (
+    InferenceEvent,
+    InferenceState,
+    InferenceStatus,
+    inference_status_from_message,
+)
 from reward_learning_ros.interface.motion import JointTrajectory, joint_trajectory_from_message
+from reward_learning_ros.interface.participant import (
+    ParticipantState,
+    ParticipantStatus,
+    participant_status_from_message,
+)
 from reward_learning_ros.interface.plan import Plan, plan_from_message
 from reward_learning_ros.interface.playback import (
     Deformation,
@@ -51,10 +62,15 @@ __all__ = [
     'Deformation',
     'Diagnostic',
     'DiagnosticReport',
+    'InferenceEvent',
+    'InferenceState',
+    'InferenceStatus',
     'JointReading',
     'JointTrajectory',
     'Level',
     'MessageError',
+    'ParticipantState',
+    'ParticipantStatus',
     'Plan',
     'PlaybackState',
     'PlaybackStatus',
@@ -73,8 +89,10 @@ __all__ = [
     'deformation_from_message',
     'diagnostic_from_message',
     'diagnostic_report_from_message',
+    'inference_status_from_message',
     'joint_reading_from_message',
     'joint_trajectory_from_message',
+    'participant_status_from_message',
     'plan_from_message',
     'playback_status_from_message',
     'pose_reading_from_message',

@@ -20,6 +20,10 @@ DIAGNOSTICS_TOPIC = 'diagnostics'
 MARKERS_TOPIC = 'markers'
 SESSION_STATUS_TOPIC = 'session/status'
 HEARTBEAT_TOPIC = 'heartbeat'
+INFERENCE_STATUS_TOPIC = 'inference/status'
+# What a simulated participant wants, for those who judge the session afterwards.
+PARTICIPANT_STATUS_TOPIC = 'participant/status'
+PARTICIPANT_IDEAL_TOPIC = 'participant/ideal'
 # What a person teleoperates with; remap them to what the driver of the device publishes.
 JOY_TOPIC = 'joy'
 TWIST_TOPIC = 'twist'
@@ -84,6 +88,9 @@ TOPIC_QOS = {
     DIAGNOSTICS_TOPIC: DIAGNOSTICS_QOS,
     MARKERS_TOPIC: LATCHED_QOS,
     SESSION_STATUS_TOPIC: LATCHED_QOS,
+    INFERENCE_STATUS_TOPIC: LATCHED_QOS,
+    PARTICIPANT_STATUS_TOPIC: LATCHED_QOS,
+    PARTICIPANT_IDEAL_TOPIC: LATCHED_QOS,
     HEARTBEAT_TOPIC: DIAGNOSTICS_QOS,
 }
 

@@ -8,8 +8,10 @@ from reward_learning_ros.interface import (
     deformation_from_message,
     diagnostic_from_message,
     diagnostic_report_from_message,
+    inference_status_from_message,
     joint_reading_from_message,
     joint_trajectory_from_message,
+    participant_status_from_message,
     plan_from_message,
     playback_status_from_message,
     pose_reading_from_message,
@@ -22,6 +24,10 @@ from reward_learning_ros.nodes.conversions.correction import correction_to_messa
 from reward_learning_ros.nodes.conversions.diagnostics import (
     diagnostic_report_to_message,
     diagnostic_to_message,
+)
+from reward_learning_ros.nodes.conversions.inference import (
+    inference_status_to_message,
+    participant_status_to_message,
 )
 from reward_learning_ros.nodes.conversions.markers import (
     clearing_marker,
@@ -60,11 +66,15 @@ __all__ = [
     'diagnostic_report_to_message',
     'diagnostic_to_message',
     'ideal_markers',
+    'inference_status_from_message',
+    'inference_status_to_message',
     'joint_reading_from_message',
     'joint_reading_to_message',
     'joint_trajectory_from_message',
     'joint_trajectory_to_message',
     'marker_array',
+    'participant_status_from_message',
+    'participant_status_to_message',
     'plan_from_message',
     'plan_markers',
     'plan_to_message',

@@ -1,0 +1,158 @@
+"""The state of the inference: from which corrections it learned what is shown now."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from reward_learning_ros.interface.diagnostics import (
+    STATUS_TYPE,
+    Diagnostic,
+    Level,
+    diagnostic_from_message,
+)
+from reward_learning_ros.interface.records import MessageError, Record, reading
+
+_STATUS_NAME = 'reward_inference'
+_STAMPS = ('corrections_ns', 'considered_ns', 'learned_from_ns')
+_ATTRIBUTES = ('state', 'event', *_STAMPS, 'heard', 'plan_stamp_ns', 'reasons', 'fault')
+# Between reasons in one value: none has a second line.
+_SEPARATOR = '\n'
+# What a value of `quality` is called in the message.
+_QUALITY = 'quality.'
+
+
+class InferenceState(enum.Enum):
+    """What the inference does."""
+
+    STARTING = 'starting'
+    WAITING = 'waiting'
+    INFERRING = 'inferring'
+
+
+class InferenceEvent(enum.Enum):
+    """What happened last."""
+
+    STARTED = 'started'
+    CORRECTED = 'corrected'
+    UNDONE = 'undone'
+    RESET = 'reset'
+    LEARNED = 'learned'
+    FAILED = 'failed'
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class InferenceStatus(Record):
+    """What the inference does, and which corrections count.
+
+    Corrections are known by their stamps, so undo and reset can be told from a recording.
+    """
+
+    state: InferenceState
+    event: InferenceEvent = InferenceEvent.STARTED
+    corrections_ns: tuple[int, ...] = ()
+    """Stamps of the corrections that count, as undo and reset left them."""
+    considered_ns: tuple[int, ...] = ()
+    """Stamps of those that the last inference had, whatever came of it."""
+    learned_from_ns: tuple[int, ...] = ()
+    """Stamps of those that the published θ was learned from."""
+    heard: int = 0
+    """How many corrections were ever heard."""
+    plan_stamp_ns: int = 0
+    """Stamp of the plan that is published; 0 before the first."""
+    reasons: tuple[str, ...] = ()
+    """Why the plan for the published θ is not shown, in words; empty if it is."""
+    fault: str = ''
+    """What is wrong; empty if nothing is."""
+    quality: Mapping[str, str] = field(default_factory=dict)
+    """Numbers that tell how far to trust the published θ, by name."""
+
+    def __post_init__(self) -> None:
+        for name, kind in (('state', InferenceState), ('event', InferenceEvent)):
+            value = getattr(self, name)
+            try:
+                self._set(name, kind(value))
+            except ValueError:
+                allowed = ', '.join(member.value for member in kind)
+                raise self.refusal(name, value, f'must be one of {allowed}') from None
+        for name in _STAMPS:
+            stamps = tuple(getattr(self, name))
+            if not all(isinstance(stamp, int) and stamp >= 0 for stamp in stamps):
+                raise self.refusal(name, stamps, 'must be whole nanoseconds')
+            self._set(name, stamps)
+        if isinstance(self.heard, bool) or not isinstance(self.heard, int) or self.heard < 0:
+            raise self.refusal('heard', self.heard, 'must be a whole number, not negative')
+        self._check_stamp('plan_stamp_ns')
+        self._set('reasons', tuple(' '.join(reason.split()) for reason in self.reasons))
+        self._set('quality', MappingProxyType({str(k): str(v) for k, v in self.quality.items()}))
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more will be learned until something happens."""
+        return self.state is InferenceState.WAITING and self.corrections_ns == self.considered_ns
+
+
+def inference_diagnostic_of(status: InferenceStatus) -> Diagnostic:
+    """Return a status as the diagnostic that carries it."""
+    level = Level.WARN if status.reasons else Level.OK
+    reasons = _SEPARATOR.join(status.reasons)
+    return Diagnostic(
+        name=_STATUS_NAME,
+        level=Level.ERROR if status.fault else level,
+        message=status.fault or '; '.join(status.reasons) or status.state.value,
+        values={
+            'state': status.state.value,
+            'event': status.event.value,
+            **{name: ','.join(map(str, getattr(status, name))) for name in _STAMPS},
+            'heard': str(status.heard),
+            'plan_stamp_ns': str(status.plan_stamp_ns),
+            'reasons': reasons,
+            'fault': status.fault,
+            **{f'{_QUALITY}{name}': value for name, value in status.quality.items()},
+        },
+    )
+
+
+def inference_status_from_message(message: Any) -> InferenceStatus:
+    """Read the inference's status from a diagnostic_msgs/DiagnosticStatus.
+
+    Raises:
+        MessageError: A field of the message cannot be used.
+    """
+    values = diagnostic_from_message(message).values
+    for name in _ATTRIBUTES:
+        if name not in values:
+            raise MessageError(
+                STATUS_TYPE, 'values', sorted(values), f'must have {", ".join(_ATTRIBUTES)}'
+            )
+    numbers = {}
+    for name in (*_STAMPS, 'heard', 'plan_stamp_ns'):
+        texts = [text for text in values[name].split(',') if text]
+        if not all(text.isdecimal() for text in texts):
+            raise MessageError(
+                STATUS_TYPE, f'values, {name}', values[name], 'must be whole numbers'
+            )
+        numbers[name] = tuple(int(text) for text in texts)
+    for name in ('heard', 'plan_stamp_ns'):
+        if len(numbers[name]) != 1:
+            raise MessageError(STATUS_TYPE, f'values, {name}', values[name], 'must be one number')
+    with reading(STATUS_TYPE, {name: f'values, {name}' for name in _ATTRIBUTES}):
+        return InferenceStatus(
+            state=values['state'],  # type: ignore[arg-type]  # checked there
+            event=values['event'],  # type: ignore[arg-type]
+            corrections_ns=numbers['corrections_ns'],
+            considered_ns=numbers['considered_ns'],
+            learned_from_ns=numbers['learned_from_ns'],
+            heard=numbers['heard'][0],
+            plan_stamp_ns=numbers['plan_stamp_ns'][0],
+            reasons=tuple(values['reasons'].split(_SEPARATOR)) if values['reasons'] else (),
+            fault=values['fault'],
+            quality={
+                name[len(_QUALITY) :]: value
+                for name, value in values.items()
+                if name.startswith(_QUALITY)
+            },
+        )

@@ -1,0 +1,162 @@
+"""A simulated participant: noisily rational, with a θ* of their own and a hand that pushes.
+
+No ROS: what they see comes from outside, and the force of their hand goes there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reward_learning_ros import core
+from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.interface import Plan
+from reward_learning_ros.learning.tool_paths import ToolPaths
+from reward_learning_ros.parameters import Parameters, parameter
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParticipantParameters(Parameters):
+    """What the participant wants, how reliably, and when they are content."""
+
+    task: str = parameter('press', description='Name of the task')
+    theta: tuple[float, ...] = parameter(
+        (), description='What they want, a weight for each feature; empty is the first preset'
+    )
+    beta: float = parameter(
+        10.0, description='How reliably they pick what they want', minimum=1e-3, maximum=1e4
+    )
+    effort: float = parameter(1.0, description='What pushing costs them', minimum=0.0, maximum=1e6)
+    seed: int = parameter(0, description='Of all random numbers', minimum=0)
+    corrections_per_pass: int = parameter(
+        3, description='How often they push at most while a plan is shown', minimum=1, maximum=20
+    )
+    content_share: float = parameter(
+        0.1,
+        description='Share of what the first plan lacked for them; less they put up with',
+        minimum=0.0,
+        maximum=1.0,
+    )
+    smallest_correction_m: float = parameter(
+        0.015,
+        description='They do not bother to push less far than this',
+        minimum=0.0,
+        maximum=1.0,
+        unit='m',
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Push:
+    """One correction that the participant means to make.
+
+    Attributes:
+        onset_waypoint: the first waypoint that is to be moved.
+        displacement_m: (3,) by which it and all later ones are to be moved, base frame.
+    """
+
+    onset_waypoint: int
+    displacement_m: Array
+
+
+class Participant:
+    """What a participant thinks of plans.
+
+    Attributes:
+        task: what the arm does.
+        paths: how its trajectories look to the tool.
+        theta: (d,) θ*.
+        ideal: (n, m) the trajectory that they have in mind.
+    """
+
+    def __init__(self, parameters: ParticipantParameters) -> None:
+        """Think of what to want.
+
+        Raises:
+            InvalidInputError: There is no such task, or θ* does not fit it.
+        """
+        self.parameters = parameters
+        self.task = core.load_task(parameters.task)
+        self.paths = ToolPaths(task=self.task)
+        self.theta = _wanted(parameters, self.task)
+        self.ideal = core.plan(self.task, self.theta, seed=parameters.seed)
+        best, first = self._rewards(np.stack([self.ideal, self.task.plan]))
+        self._best = float(max(best, first))
+        self._first_regret = self._best - float(first)
+        self._decisions = 0
+
+    def regret_of(self, trajectory: ArrayLike) -> float:
+        """Return what a trajectory (n, m) lacks for them."""
+        return max(0.0, self._best - float(self._rewards(np.asarray(trajectory)[None])[0]))
+
+    def is_content_with(self, plan: Plan) -> bool:
+        """Tell whether a plan is about as good as what they want."""
+        regret = self.regret_of(self.paths.trajectory_of(plan))
+        return regret <= self.parameters.content_share * self._first_regret
+
+    def decide(self, plan: Plan, first_waypoint: int = 0) -> tuple[Push, ...]:
+        """Choose what to do about a plan: a draw from the model of a noisily rational person.
+
+        Args:
+            plan: what the arm shows.
+            first_waypoint: those before it are over.
+
+        Returns:
+            The pushes, in the order of their waypoints; none if they are content, or if too
+            little is left of the plan.
+        """
+        trajectory = self.paths.trajectory_of(plan)
+        onsets = self._onsets(first_waypoint)
+        if not onsets or self.is_content_with(plan):
+            return ()
+        parameters = self.parameters
+        self._decisions += 1
+        is_library = self.task.library is not None
+        sequence = core.simulate_corrections(
+            self.task,
+            self.theta,
+            beta=parameters.beta,
+            count=1 if is_library else len(onsets),
+            dependence='independent' if is_library else 'dependent',
+            effort=parameters.effort,
+            onsets=None if is_library else onsets,
+            plan=trajectory,
+            seed=np.random.SeedSequence([parameters.seed, self._decisions]),
+        )
+        before = plan.positions
+        pushes = []
+        for index, onset in enumerate(onsets):
+            after = self.paths.plan_of(sequence.corrected[0 if is_library else index], 0).positions
+            # Towards a whole trajectory one goes waypoint by waypoint.
+            moved = after[onset] - before[onset]
+            if np.linalg.norm(moved) >= parameters.smallest_correction_m:
+                pushes.append(Push(onset_waypoint=onset, displacement_m=moved))
+                before = before + np.where(np.arange(len(before))[:, None] >= onset, moved, 0.0)
+        return tuple(pushes)
+
+    def _onsets(self, first_waypoint: int) -> list[int]:
+        """Return the waypoints at which they may push, spread over what is left of the plan."""
+        first = max(self.task.space.fixed_waypoints, first_waypoint, 1)
+        free = np.arange(first, len(self.task.plan))
+        count = min(self.parameters.corrections_per_pass, len(free))
+        return [int(part[0]) for part in np.array_split(free, count)] if count else []
+
+    def _rewards(self, trajectories: Array) -> Array:
+        return np.asarray(self.task.evaluate(trajectories) @ self.theta)
+
+
+def _wanted(parameters: ParticipantParameters, task: core.Task) -> Array:
+    if not parameters.theta:
+        if not task.presets:
+            raise InvalidInputError(f'task {task.name!r} has no preset; theta must be given')
+        return np.array(next(iter(task.presets.values())), dtype=np.float64)
+    if len(parameters.theta) != task.size:
+        raise InvalidInputError(
+            f'theta has {len(parameters.theta)} weights, but task {task.name!r} has the '
+            f'{task.size} features {", ".join(task.feature_names)}'
+        )
+    return np.array(parameters.theta)
