@@ -99,24 +99,35 @@ def chunk_content(content: bytes) -> bytes:
         BagError: It is damaged or compressed in an unknown way.
     """
     chunk = parse(Chunk, content)
-    try:
-        if chunk.compression == 'zstd':
-            data = zstandard.ZstdDecompressor().decompress(
-                chunk.data, max_output_size=chunk.uncompressed_size
-            )
-        elif chunk.compression == 'lz4':
-            data = lz4.frame.decompress(chunk.data)
-        elif chunk.compression == '':
-            data = chunk.data
-        else:
-            raise BagError(f'chunk is compressed with {chunk.compression!r}; known: lz4, zstd')
-    except (zstandard.ZstdError, RuntimeError) as error:
-        raise BagError(f'chunk cannot be decompressed: {error}') from error
+    data = _decompressed(chunk)
     if len(data) != chunk.uncompressed_size:
         raise BagError(f'chunk has {len(data)} bytes, expected {chunk.uncompressed_size}')
     if chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
         raise BagError('chunk is damaged: its checksum is wrong')
     return data
+
+
+def cut_chunk_content(content: bytes) -> bytes:
+    """Return as much as is left of what is in a chunk that was cut off.
+
+    Raises:
+        BagError: Nothing is left, or it is compressed in an unknown way.
+    """
+    return _decompressed(parse(Chunk, content))
+
+
+def _decompressed(chunk: Chunk) -> bytes:
+    """Return the data of a chunk; of one that was cut off, what comes before the cut."""
+    try:
+        if chunk.compression == 'zstd':
+            return zstandard.ZstdDecompressor().decompressobj().decompress(chunk.data)
+        if chunk.compression == 'lz4':
+            return bytes(lz4.frame.LZ4FrameDecompressor().decompress(chunk.data))
+    except (zstandard.ZstdError, RuntimeError) as error:
+        raise BagError(f'chunk cannot be decompressed: {error}') from error
+    if chunk.compression:
+        raise BagError(f'chunk is compressed with {chunk.compression!r}; known: lz4, zstd')
+    return chunk.data
 
 
 def records_in(data: bytes) -> Iterator[RawRecord]:

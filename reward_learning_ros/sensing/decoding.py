@@ -36,7 +36,7 @@ _POSE_STAMPED: Schema = (*nested('header', _HEADER), Field('pose', 'd', 7))
 _TWO_VECTORS_STAMPED: Schema = (*nested('header', _HEADER), Field('vectors', 'd', 6))
 _INERTIA_STAMPED: Schema = (*nested('header', _HEADER), Field('inertia', 'd', 10))
 _ERROR_FLAGS = 36
-_FRANKA_ROBOT_STATE: Schema = (
+FRANKA_ROBOT_STATE: Schema = (
     *nested('header', _HEADER),
     Field('collision_indicators', 'd', 4 * 3 + 2 * 7),
     *nested('measured_joint_state', _JOINT_STATE),
@@ -242,7 +242,7 @@ class FrankaStateDecoder:
     )
 
     def __init__(self) -> None:
-        self._read = _Reader(_FRANKA_ROBOT_STATE, self._PARTS)
+        self._read = _Reader(FRANKA_ROBOT_STATE, self._PARTS)
         self._layout: Layout | None = None
         self._slices: tuple[slice, ...] = ()
 

@@ -51,7 +51,7 @@ class Layout:
     known offsets hold the known lengths has this layout; no other byte needs a look.
     """
 
-    __slots__ = ('_check', '_expected', '_payload', 'byte_order', 'slices')
+    __slots__ = ('_check', '_expected', '_payload', 'byte_order', 'lengths', 'slices', 'wanted')
 
     def __init__(
         self,
@@ -67,6 +67,8 @@ class Layout:
             wanted: (name, offset, struct code, count) of every value to read, in message order.
         """
         self.byte_order = bytes.fromhex('0001' if byte_order == '<' else '0000')
+        self.lengths = tuple(lengths)
+        self.wanted = tuple(wanted)
         self._check = _reader(byte_order, [(offset, code) for offset, code, _ in lengths])
         self._expected = tuple(value for _, _, value in lengths)
         self._payload = _reader(

@@ -1,0 +1,149 @@
+"""What was said in a session: plans, corrections and what was learned, out of its bag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reward_learning_ros.bags.errors import BagError
+from reward_learning_ros.bags.problems import Problem
+from reward_learning_ros.bags.reading import BagMessage, BagReader
+from reward_learning_ros.bags.session_topics import (
+    CORRECTIONS,
+    DIAGNOSTICS,
+    PLAN,
+    SAMPLES,
+    STATUS,
+    THETA,
+    SessionTopics,
+)
+from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.interface import (
+    Correction,
+    Plan,
+    PlaybackStatus,
+    ThetaSamples,
+    ThetaSummary,
+    correction_from_message,
+    diagnostic_report_from_message,
+    plan_from_message,
+    playback_status_from_message,
+    theta_samples_from_message,
+    theta_summary_from_message,
+)
+
+# The diagnostic in which the inference tells what it has learned from, and the value that lists
+# the stamps of those corrections: after an undo or a reset they are not all.
+INFERENCE_DIAGNOSTIC = 'reward_inference'
+LEARNED_FROM_KEY = 'learned_from'
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    PLAN: plan_from_message,
+    CORRECTIONS: correction_from_message,
+    STATUS: playback_status_from_message,
+    THETA: theta_summary_from_message,
+    SAMPLES: theta_samples_from_message,
+    DIAGNOSTICS: diagnostic_report_from_message,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionRecords:
+    """What was said, in its order; a record that was said twice is there once.
+
+    Attributes:
+        plans: all that were shown.
+        corrections: all that were made.
+        learned_from: stamps of the corrections that the last θ is from, in their order; None if
+            nobody said.
+        theta: the last one; None if none was learned.
+        samples: likewise.
+        statuses: what playback said, each with the time of its recording.
+        problems: what is wrong with the bag.
+    """
+
+    plans: tuple[Plan, ...]
+    corrections: tuple[Correction, ...]
+    learned_from: tuple[int, ...] | None
+    theta: ThetaSummary | None
+    samples: ThetaSamples | None
+    statuses: tuple[tuple[int, PlaybackStatus], ...]
+    problems: tuple[Problem, ...]
+
+
+def read_session(path: Path, topics: Mapping[str, str] | None = None) -> SessionRecords:
+    """Read a session from its folder or its bag.
+
+    Args:
+        path: Of the session's folder or of a bag.
+        topics: Names of topics by part, where they are other than ours.
+
+    Raises:
+        BagError: There is no bag, or it has no plan.
+    """
+    with BagReader(path) as bag:
+        return records_of(bag, SessionTopics(bag.topics, topics or {}))
+
+
+def records_of(bag: BagReader, topics: SessionTopics) -> SessionRecords:
+    """Read a session from an open bag; a message that cannot be read is a problem, no error.
+
+    Raises:
+        BagError: The bag has no plan.
+    """
+    topics[PLAN]
+    parts = {topics[part].name: part for part in _READERS if part in topics}
+    problems: list[Problem] = []
+    plans: dict[int, Plan] = {}
+    corrections: dict[int, Correction] = {}
+    statuses: list[tuple[int, PlaybackStatus]] = []
+    last: dict[str, Any] = {}
+    learned_from: tuple[int, ...] | None = None
+    for message in bag.messages(list(parts)):
+        part = parts[message.topic.name]
+        record = read_record(part, message, problems)
+        if record is None:
+            continue
+        if part == PLAN:
+            plans.setdefault(record.stamp_ns, record)
+        elif part == CORRECTIONS:
+            corrections.setdefault(record.stamp_ns, record)
+        elif part == STATUS:
+            statuses.append((message.time_ns, record))
+        elif part == DIAGNOSTICS:
+            for diagnostic in record.diagnostics:
+                if diagnostic.name == INFERENCE_DIAGNOSTIC:
+                    learned_from = _stamps(diagnostic.values, learned_from)
+        else:
+            last[part] = record
+    return SessionRecords(
+        plans=tuple(plans.values()),
+        corrections=tuple(corrections.values()),
+        learned_from=learned_from,
+        theta=last.get(THETA),
+        samples=last.get(SAMPLES),
+        statuses=tuple(statuses),
+        problems=(*bag.problems, *problems),
+    )
+
+
+def read_record(part: str, message: BagMessage, problems: list[Problem]) -> Any:
+    """Return the record in a message, or None, and what is wrong with it among the problems."""
+    try:
+        return _READERS[part](message.decoded())
+    except BagError as error:
+        text = str(error).split(': ', 1)[-1]
+        problems.append(message.problem(text))
+    except RewardLearningError as error:
+        problems.append(message.problem(str(error)))
+    return None
+
+
+def _stamps(values: Mapping[str, str], before: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """Return the stamps that a diagnostic lists; if it lists none, those from before."""
+    words = values.get(LEARNED_FROM_KEY)
+    if words is None or not all(map(str.isdecimal, words.split())):
+        return before
+    return tuple(map(int, words.split()))

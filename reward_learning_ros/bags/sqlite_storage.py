@@ -1,0 +1,169 @@
+"""A SQLite file of a bag, as rosbag2 up to Humble writes by default."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import struct
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from reward_learning_ros.bags.blocks import MessageBlock, block_of
+from reward_learning_ros.bags.errors import BagError
+from reward_learning_ros.bags.ordering import CLOCK_JUMP_NS
+from reward_learning_ros.bags.problems import Problem, TopicInBag
+
+_ROWS_PER_BLOCK = 4000
+# In the head of a file: the size of a page, and the number of pages.
+_HEAD = struct.Struct('>16xH10xI')
+# SQLite keeps what a killed writer had not yet put into the file beside it.
+_SIDE_FILES = ('-wal', '-journal')
+
+
+class SqliteStorage:
+    """Reads one file, and changes nothing.
+
+    Attributes:
+        path: of the file.
+        topics: what is in it.
+        problems: what is wrong with it; grows while it is read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open a file and find out what is in it.
+
+        Raises:
+            BagError: It is no SQLite file of rosbag2.
+            OSError: It cannot be read.
+        """
+        self.path = path
+        self.problems: list[Problem] = []
+        self._resources = contextlib.ExitStack()
+        self._is_cut = _is_cut(path)
+        if self._is_cut:
+            text = 'is shorter than it was; what can be read is used'
+            self.problems.append(Problem(file=path, text=text))
+        try:
+            self._connection = self._connect()
+            rows = self._connection.execute(
+                'SELECT id, name, type, serialization_format FROM topics ORDER BY id'
+            ).fetchall()
+            definitions = self._definitions()
+            counts = self._counts()
+        except sqlite3.Error as error:
+            self.close()
+            raise BagError(f'{path}: is no SQLite file of rosbag2 ({error})') from error
+        except BaseException:
+            self.close()
+            raise
+        self._ids = {number: name for number, name, _, _ in rows}
+        self.topics = []
+        for number, name, type_name, encoding in rows:
+            text, text_format = definitions.get(type_name, ('', ''))
+            self.topics.append(
+                TopicInBag(
+                    name=name,
+                    type_name=type_name,
+                    definition=text,
+                    definition_format=text_format,
+                    encoding=encoding,
+                    count=counts.get(number, 0),
+                )
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._resources.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        path = self.path
+        beside = [
+            side for suffix in _SIDE_FILES if (side := path.with_name(path.name + suffix)).exists()
+        ]
+        if beside:
+            # To use them, SQLite would change the file.
+            folder = Path(self._resources.enter_context(tempfile.TemporaryDirectory()))
+            for source in (path, *beside):
+                shutil.copyfile(source, folder / source.name)
+            path = folder / path.name
+        options = '' if beside else '?mode=ro&immutable=1'
+        connection = sqlite3.connect(f'{path.absolute().as_uri()}{options}', uri=True)
+        self._resources.callback(connection.close)
+        return connection
+
+    def _definitions(self) -> dict[str, tuple[str, str]]:
+        """Return the definition of each type and its format; older files have none."""
+        try:
+            rows = self._connection.execute(
+                'SELECT topic_type, encoded_message_definition, encoding FROM message_definitions'
+            ).fetchall()
+        except sqlite3.OperationalError:
+            return {}
+        return {type_name: (text, text_format) for type_name, text, text_format in rows}
+
+    def _counts(self) -> dict[int, int]:
+        """Return how many messages each topic has, as far as they can be counted."""
+        counts: dict[int, int] = {}
+        with contextlib.suppress(sqlite3.DatabaseError):
+            for (number,) in self._connection.execute('SELECT topic_id FROM messages'):
+                counts[number] = counts.get(number, 0) + 1
+        return counts
+
+    def blocks(self, names: Sequence[str]) -> Iterator[MessageBlock]:
+        """Yield the messages of some topics in the order of time; a topic's number is its place.
+
+        Where the clock was set back a new time begins: the order of the file goes before.
+        """
+        numbers = {
+            number: list(names).index(name) for number, name in self._ids.items() if name in names
+        }
+        newest_ns: int | None = None
+        try:
+            for query, limits in self._queries(', '.join(map(str, numbers))):
+                cursor = self._connection.execute(query, limits)
+                while rows := cursor.fetchmany(_ROWS_PER_BLOCK):
+                    topic = np.array([numbers[row[0]] for row in rows], dtype=np.int64)
+                    time_ns = np.array([row[1] for row in rows], dtype=np.int64)
+                    newest_ns = int(time_ns[-1])
+                    yield block_of(topic, time_ns, [bytes(row[2]) for row in rows])
+        except sqlite3.DatabaseError as error:
+            text = f'cannot be read any further ({error}); what comes before is used'
+            self.problems.append(Problem(file=self.path, time_ns=newest_ns, text=text))
+
+    def _queries(self, wanted: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield what to ask for, and its limits, for each part between jumps of the clock."""
+        select = f'SELECT topic_id, timestamp, data FROM messages WHERE topic_id IN ({wanted})'
+        if self._is_cut:
+            # The index by time may be gone, and with it all order but that of the rows.
+            yield f'{select} ORDER BY id', ()
+            return
+        first = 0
+        jumps = self._connection.execute(
+            'SELECT id, timestamp FROM (SELECT id, timestamp, timestamp - lag(timestamp) '
+            'OVER (ORDER BY id) AS step FROM messages) WHERE step < ? ORDER BY id',
+            (-CLOCK_JUMP_NS,),
+        ).fetchall()
+        in_order = f'{select} AND id >= ? AND id < ? ORDER BY timestamp, id'
+        for row, time_ns in jumps:
+            text = 'the clock was set back here; the order of the file is kept'
+            self.problems.append(Problem(file=self.path, time_ns=time_ns, text=text))
+            yield in_order, (first, row)
+            first = row
+        yield in_order, (first, 2**62)
+
+
+def _is_cut(path: Path) -> bool:
+    """Return whether a file is shorter than its own head says."""
+    with path.open('rb') as stream:
+        head = stream.read(_HEAD.size)
+        size = stream.seek(0, os.SEEK_END)
+    if len(head) < _HEAD.size:
+        return True
+    page_size, pages = _HEAD.unpack(head)
+    # One page more than 16 bits can say is written as 1.
+    return size < (2**16 if page_size == 1 else page_size) * pages
