@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         _print_tasks()
         return 0
     from reward_learning_ros.core.tasks import load_task
-    from reward_learning_ros.study import pictures
+    from reward_learning_ros.study import animations, pictures
     from reward_learning_ros.study.figure_style import require_matplotlib
 
     # Said before the work, not after it.
@@ -76,10 +76,10 @@ def run(options: argparse.Namespace) -> int:
         suffixes = ['.png'] if task.predict is None else ['.png', '.gif']
         outputs = [Path(f'{task.name}{suffix}') for suffix in suffixes]
     for output in outputs:
-        if output.suffix.lower() == pictures.ANIMATION_FORMAT:
+        if output.suffix.lower() == animations.ANIMATION_FORMAT:
             from reward_learning_ros.core.planner import plan
 
-            pictures.animate(task, plan(task, theta, seed=options.seed), output)
+            animations.animate(task, plan(task, theta, seed=options.seed), output)
         else:
             if output.suffix.lower() not in pictures.PICTURE_FORMATS:
                 raise InvalidInputError(

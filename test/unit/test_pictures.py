@@ -14,7 +14,8 @@ from reward_learning_ros import core
 from reward_learning_ros.cli.main import main
 from reward_learning_ros.cli.show import choose_theta
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
-from reward_learning_ros.study.pictures import Portrait, animate, draw_portrait
+from reward_learning_ros.study.animations import animate
+from reward_learning_ros.study.pictures import Portrait, draw_portrait
 
 Image = pytest.importorskip('PIL.Image', reason='pictures need the extra study')
 
