@@ -1,105 +1,148 @@
-"""Run a session. Until sessions exist: two nodes send each other a plan and a correction."""
+"""Run a session: the arm shows its plan, a person corrects it, and the arm learns from that.
+
+By default everything is simulated, faster than real time: `reward_learning session`. The same
+nodes are started by `ros2 launch reward_learning_ros session.launch.py`, with the same options as
+launch arguments.
+"""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib.util
+import json
 import os
-import secrets
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.nodes.smoke_parameters import CALLER, ECHO, SmokeParameters
+from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 from reward_learning_ros.parameters import add_arguments as add_parameters
-from reward_learning_ros.parameters import from_arguments, to_mapping
+from reward_learning_ros.parameters import from_arguments
+from reward_learning_ros.session.parameters import SessionParameters
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from reward_learning_ros.session.description import SessionDescription
+    from reward_learning_ros.session.folder import SessionFolder
 
 NAME = 'session'
-HELP = 'a session; for now a smoke run of two nodes over DDS'
+HELP = 'a session: play, be corrected, learn, show it'
 
-# What Python, rclpy and the discovery may take on a busy machine, beyond the caller's own time.
-_START_SEC = 30.0
-_STOP_SEC = 10.0
+# How often processes and topics are looked at.
+_PERIOD_SEC = 0.1
+# How long to look around for another session before one begins.
+_LOOK_SEC = 1.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the smoke run."""
-    add_parameters(parser, SmokeParameters, exclude=('role',))
+    """Add the options of a session."""
+    parser.add_argument('--json', action='store_true', help='print the summary as JSON')
+    parser.add_argument(
+        '--resume',
+        metavar='FOLDER',
+        type=Path,
+        help='go on with an interrupted session; its own parameters apply',
+    )
+    add_parameters(parser, SessionParameters)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Start two processes, wait for what was sent to come back, and return the exit code.
+    """Run a session to its end and return the exit code.
 
     Raises:
-        RewardLearningError: There is no ROS 2, or a process does not end.
+        RewardLearningError: There is no ROS 2, a parameter is refused, or a node keeps dying.
     """
-    config = from_arguments(SmokeParameters, options)
     if importlib.util.find_spec('rclpy') is None:
         raise RewardLearningError(
             'no ROS 2 in this Python; `reward_learning doctor` tells what to do'
         )
-    print('There is no session yet. This is a smoke run: two processes, real DDS.')
-    print(f'A plan of {config.waypoints} waypoints and a correction go over and come back.')
-    sys.stdout.flush()
-    started = time.monotonic()
-    # A namespace of its own: another smoke run in the same domain must not answer.
-    namespace = f'/smoke_{os.getpid()}_{secrets.token_hex(4)}'
-    with _node(ECHO, config, namespace), _node(CALLER, config, namespace) as caller:
-        try:
-            exit_code = caller.wait(timeout=config.timeout_sec + _START_SEC)
-        except subprocess.TimeoutExpired:
-            raise RewardLearningError('the calling node does not end') from None
-    if exit_code == 0:
-        print(f'Both came back equal, after {time.monotonic() - started:.1f} s.')
-    else:
-        print('The smoke run failed; `reward_learning doctor` may tell why.', file=sys.stderr)
-    return exit_code
+    from rich.console import Console
 
+    from reward_learning_ros.session.description import describe
+    from reward_learning_ros.session.outcome import conclude
+    from reward_learning_ros.session.terminal import summary_lines
 
-@contextlib.contextmanager
-def _node(role: str, config: SmokeParameters, namespace: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a smoke node in a process of its own until the block ends."""
-    arguments = ['--ros-args', '-r', f'__ns:={namespace}', '-r', f'__node:=smoke_{role}']
-    for name, value in {**to_mapping(config), 'role': role}.items():
-        arguments += ['-p', f'{name}:={value}']
-    with _signals_held() as held:
-        process = subprocess.Popen(
-            [sys.executable, '-m', 'reward_learning_ros.nodes.smoke', *arguments],
-            # A laboratory network must not see it, unless asked to.
-            env={'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', **os.environ},
-            # Ctrl-C is for this process alone, which then ends the others.
-            start_new_session=True,
+    console = Console(stderr=options.json)
+    folder, config = _opened(options)
+    description = describe(config, folder)
+    folder.write_configuration(config, description.to_mapping())
+    try:
+        _conduct(config, description, folder, console)
+    except KeyboardInterrupt:
+        console.print(
+            f'Interrupted. To go on: reward_learning session --resume {folder.path}',
+            highlight=False,
         )
+        raise
+    with console.status('learning once more from the recording, and writing the report'):
+        summary = conclude(folder)
+    if options.json:
+        print(json.dumps(summary, indent=2, ensure_ascii=False))
+    else:
+        print(*summary_lines(summary), folder.report, sep='\n')
+    return 0
+
+
+def _opened(options: argparse.Namespace) -> tuple[SessionFolder, SessionParameters]:
+    """Return the folder and the configuration of the session."""
+    from reward_learning_ros.parameters import specifications
+    from reward_learning_ros.session.folder import open_folder
+
+    if options.resume is None:
+        return open_folder(from_arguments(SessionParameters, options))
+    given = [name for name in specifications(SessionParameters) if hasattr(options, name)]
+    if given:
+        raise InvalidInputError(
+            '--resume takes the parameters of the session; not allowed with it: '
+            + ', '.join('--' + name.replace('_', '-') for name in given)
+        )
+    return open_folder(SessionParameters(), options.resume)
+
+
+def _conduct(
+    config: SessionParameters,
+    description: SessionDescription,
+    folder: SessionFolder,
+    console: Console,
+) -> None:
+    """Run the nodes until the conductor says that the session has ended."""
+    import rclpy
+    from rclpy.context import Context
+    from rclpy.executors import SingleThreadedExecutor
+
+    from reward_learning_ros.nodes.session_monitor import SessionMonitorNode
+    from reward_learning_ros.session.processes import environment
+    from reward_learning_ros.session.supervisor import Supervisor
+    from reward_learning_ros.session.terminal import SessionProgress, SessionTerminal
+
+    # This process listens where its nodes speak.
+    os.environ.update(environment())
+    context = Context()
+    rclpy.init(args=[], context=context)
     try:
-        for number in held:
-            signal.raise_signal(number)
-        yield process
+        monitor = SessionMonitorNode(namespace=config.namespace, context=context)
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(monitor)
+        deadline = time.monotonic() + _LOOK_SEC
+        while time.monotonic() < deadline:
+            executor.spin_once(timeout_sec=_PERIOD_SEC)
+        if others := monitor.others():
+            raise RewardLearningError(
+                f'somebody else publishes {", ".join(others)}: end that session, or take another '
+                'ROS_DOMAIN_ID'
+            )
+        title = f'{config.task}, {config.study}/{config.participant}/{config.trial:03d}'
+        with (
+            SessionTerminal(console, title) as terminal,
+            Supervisor(description, folder, terminal.say) as supervisor,
+        ):
+            while not supervisor.poll():
+                executor.spin_once(timeout_sec=_PERIOD_SEC)
+                terminal.show(
+                    SessionProgress(
+                        session=monitor.session, playback=monitor.playback, theta=monitor.theta
+                    )
+                )
     finally:
-        process.terminate()
-        try:
-            process.wait(timeout=_STOP_SEC)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-@contextlib.contextmanager
-def _signals_held() -> Iterator[list[int]]:
-    """Collect Ctrl-C and SIGTERM instead of being interrupted by them.
-
-    Interrupted between the start of a process and the name that it is given, nobody could end it.
-    """
-    held: list[int] = []
-    before = {
-        number: signal.signal(number, lambda number, frame: held.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield held
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        context.try_shutdown()

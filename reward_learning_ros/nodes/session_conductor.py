@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -13,13 +14,21 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
+from reward_learning_ros.bags.reading import BagReader
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.interface import PlaybackStatus, SessionState, SessionStatus
+from reward_learning_ros.interface import (
+    InferenceStatus,
+    PlaybackStatus,
+    SessionState,
+    SessionStatus,
+)
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conducting import Action, Conductor, SessionView
 from reward_learning_ros.nodes.conversions import (
     correction_from_message,
+    inference_status_from_message,
     playback_status_from_message,
+    session_status_from_message,
     session_status_to_message,
 )
 from reward_learning_ros.nodes.heartbeat import Heartbeat, HeartbeatWatch
@@ -46,10 +55,11 @@ class SessionConductorNode(Node):
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__('session_conductor', context=context)
         config = self._config = declare(self, SessionConductorParameters)
-        self.conductor = Conductor(config)
+        self.conductor = Conductor(config, _status_before(config.bag, self._session_topic()))
         self._watch = HeartbeatWatch(self, config.watched_nodes, config.watch_timeout_sec)
         self._heartbeat = Heartbeat(self)
         self._playback: PlaybackStatus | None = None
+        self._inference: InferenceStatus | None = None
         self._corrections: set[int] = set()
         self._published: SessionStatus | None = None
         self._is_asking = False
@@ -66,6 +76,9 @@ class SessionConductorNode(Node):
             names.CORRECTIONS_TOPIC,
             self._on_correction,
             names.CORRECTIONS_QOS,
+        )
+        self.create_subscription(
+            DiagnosticStatus, names.INFERENCE_STATUS_TOPIC, self._on_inference, names.LATCHED_QOS
         )
         # Not `_clients`, which is rclpy's own.
         self._playback_clients = {
@@ -100,6 +113,18 @@ class SessionConductorNode(Node):
         except RewardLearningError as error:
             self.get_logger().error(f'correction refused: {error}')
 
+    def _on_inference(self, message: DiagnosticStatus) -> None:
+        try:
+            self._inference = inference_status_from_message(message)
+        except RewardLearningError as error:
+            self.get_logger().error(f'inference status refused: {error}')
+            return
+        # Those of before, if the session was interrupted, only the inference knows.
+        self._corrections.update(self._inference.corrections_ns, self._inference.considered_ns)
+
+    def _session_topic(self) -> str:
+        return str(self.resolve_topic_name(names.SESSION_STATUS_TOPIC))
+
     def _on_service(self, act: Callable[[], None], response: Any) -> Any:
         try:
             act()
@@ -124,7 +149,10 @@ class SessionConductorNode(Node):
             self._say_farewell()
 
     def _is_inferring(self) -> bool:
-        return False
+        status = self._inference
+        if status is None:
+            return bool(self._corrections)
+        return not status.is_settled or status.heard < len(self._corrections)
 
     def _ask(self, action: Action) -> None:
         """Ask playback for something, one thing at a time."""
@@ -166,6 +194,22 @@ class SessionConductorNode(Node):
             self._end_sec = now_sec + _FAREWELL_SEC
         elif now_sec >= self._end_sec:
             raise NodeFinished
+
+
+def _status_before(bag: str, topic: str) -> SessionStatus | None:
+    """Return what the session did last, by its recording; None if it only begins."""
+    if not bag or not Path(bag).is_dir():
+        return None
+    found = None
+    try:
+        with BagReader(Path(bag)) as reader:
+            if topic in reader.topics:
+                for message in reader.messages([topic]):
+                    found = session_status_from_message(message.decoded())
+    except RewardLearningError:
+        # A recording that only begins, or that cannot be read, tells nothing.
+        return None
+    return None if found is None or found.state is SessionState.ENDED else found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -131,11 +131,13 @@ def _chosen_parameters(
     if config.has_simulated_participant:
         chosen['simulated_participant'] = {
             'task': config.task,
-            'theta': list(config.participant_theta),
             'beta': config.participant_beta,
             'seed': config.seed,
             'prefix': config.prefix,
         }
+        if config.participant_theta:
+            # An empty list has no type that ROS could know.
+            chosen['simulated_participant']['theta'] = list(config.participant_theta)
     others = [name for name in chosen if name != 'simulated_arm']
     chosen[CONDUCTOR] = {
         'watched_nodes': others,

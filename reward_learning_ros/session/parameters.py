@@ -70,8 +70,8 @@ class SessionParameters(Parameters):
     participant_beta: float = parameter(
         10.0,
         description='How reliably the simulated participant picks what they want',
-        minimum=0.0,
-        maximum=1e6,
+        minimum=1e-3,
+        maximum=1e4,
     )
     max_passes: int = parameter(
         12, description='After so many passes it ends', minimum=1, maximum=1000
