@@ -91,6 +91,14 @@ class SessionFolder:
         Raises:
             InvalidInputError: There is none, or it cannot be read.
         """
+        return from_mapping(SessionParameters, self.read()['session'])
+
+    def read(self) -> dict[str, Any]:
+        """Return what `session.yaml` holds.
+
+        Raises:
+            InvalidInputError: There is none, or it cannot be read.
+        """
         import yaml
 
         try:
@@ -98,13 +106,14 @@ class SessionFolder:
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             reason = ' '.join(str(error).split())
             raise InvalidInputError(f'{self.path} is no session: {reason}') from error
-        if not isinstance(content, Mapping) or not isinstance(content.get('session'), Mapping):
-            raise InvalidInputError(f'{self.configuration} has no section "session"')
+        for section in ('session', 'nodes', 'versions'):
+            if not isinstance(content, dict) or not isinstance(content.get(section), dict):
+                raise InvalidInputError(f'{self.configuration} has no section {section!r}')
         if content.get('format') != FORMAT:
             raise InvalidInputError(
                 f'{self.configuration} has format {content.get("format")!r}; allowed: {FORMAT}'
             )
-        return from_mapping(SessionParameters, content['session'])
+        return dict(content)
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write `summary.json`; with it the session is complete."""

@@ -76,7 +76,7 @@ def test_only_an_unfinished_session_goes_on(config, tmp_path):
 
 def test_a_configuration_of_another_format_is_refused(config):
     folder, _ = create_folder(config)
-    folder.configuration.write_text('format: 99\nsession: {}\n')
+    folder.configuration.write_text('format: 99\nsession: {}\nnodes: {}\nversions: {}\n')
     with pytest.raises(InvalidInputError, match='format 99'):
         folder.read_configuration()
 
