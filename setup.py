@@ -60,7 +60,8 @@ setup(
     maintainer='The reward_learning_ros authors',
     maintainer_email='maintainers@users.noreply.a-seed-47f1ca0f.example',
     description='Learn what a person wants from physical corrections of a Franka arm.',
-    long_description=Path('README.md').read_text(encoding='utf-8'),
+    # With --symlink-install colcon runs a link to this file, in another folder.
+    long_description=Path(__file__).resolve().with_name('README.md').read_text(encoding='utf-8'),
     long_description_content_type='text/markdown',
     license='Apache-2.0',
     entry_points={
