@@ -1,21 +1,27 @@
-"""Playback: which motion the arm makes now, and when it holds; no ROS, time comes from outside."""
+"""Playback: what the arm does next, and when it holds; no ROS, time comes from outside."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reward_learning_ros.arm.kinematics import UnreachablePlanError
 from reward_learning_ros.arm.limits import LimitError
+from reward_learning_ros.arm.playback.drive import (
+    LAST_PARAMETER,
+    Drive,
+    PlaybackRefusedError,
+    SetPointError,
+)
 from reward_learning_ros.arm.playback.guards import ArmView, Guards
 from reward_learning_ros.arm.playback.motion import Command, Motion
 from reward_learning_ros.arm.playback.parameters import PlaybackParameters
 from reward_learning_ros.arm.playback.planning import MotionPlanner
-from reward_learning_ros.arm.playback.time_law import TimeLaw
-from reward_learning_ros.arm.timing import JointTrajectory, MotionState
+from reward_learning_ros.arm.playback.time_law import Now, TimeLaw
+from reward_learning_ros.arm.timing import JointTrajectory
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface.plan import Plan
 from reward_learning_ros.interface.playback import Deformation, PlaybackState, PlaybackStatus
@@ -24,52 +30,13 @@ Array = NDArray[np.float64]
 
 _NANOSECONDS = 1_000_000_000
 
-# After a halt the controller may hold where the arm was pushed to: it is given this long to blend
-# to where the arm is measured to be.
-_ANCHOR_SEC = 0.5
 # How long the tool may take to come to rest near the start of a plan.
 _SETTLE_SEC = 3.0
-# An arm that moves faster than this, without being asked to, is no place to start from.
-_RESTING_RAD_S = 0.15
-# Configurations that are the same to any arm.
-_SAME_RAD = 1e-4
 # Changes of the shift below this are not worth a new motion.
 _SMALLEST_SHIFT_M = 5e-4
-# Nearer to its end than this a plan is not changed any more.
-_LAST_PARAMETER = 0.995
 
 _MOVING = (PlaybackState.HOMING, PlaybackState.PLAYING)
 _WATCHED = (*_MOVING, PlaybackState.PAUSED)
-
-
-class PlaybackRefusedError(RewardLearningError):
-    """Playback does not do what it is asked to; says why."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Now:
-    """A moment on both clocks.
-
-    Attributes:
-        ros_ns: the clock of ROS, which may be simulated and may jump.
-        steady_sec: a clock that never jumps; in simulated time the same as that of ROS.
-    """
-
-    ros_ns: int
-    steady_sec: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Sent:
-    """What the controller was told last.
-
-    Attributes:
-        motion: what was meant.
-        braked: what was told: the same, but coming to rest at the end of the horizon.
-    """
-
-    motion: Motion
-    braked: Motion
 
 
 class Playback:
@@ -100,13 +67,9 @@ class Playback:
         self._refused_plan = ''
         self._whole: JointTrajectory | None = None
         # What the arm makes now, and what of the plan is left to be played.
-        self._motion: Motion | None = None
+        self._drive = Drive(config, self.planner, clock)
         self._rest: Motion | None = None
-        self._sent: _Sent | None = None
         self._goes_home = False
-        # Whether the controller surely holds, or moves, where it was told to.
-        self._is_anchored = False
-        self._trusts_stamps = True
         self._settle_until_sec: float | None = None
         self._shift_m = np.zeros(3)
         self._wanted_shift_m = np.zeros(3)
@@ -196,7 +159,7 @@ class Playback:
         rest = Motion(trajectory=self._whole, law=_halted(now.steady_sec, 0.0))
         self._shift_m = np.zeros(3)
         self._wanted_shift_m = np.zeros(3)
-        self._approach(rest.state(now.steady_sec).positions_rad, now)
+        self._approach(rest.state(now.steady_sec).positions_rad)
         self._rest = rest
         self._goes_home = False
         self._go(PlaybackState.HOMING)
@@ -215,7 +178,7 @@ class Playback:
         )
         now = self._clock()
         self._require_clear(now)
-        self._approach(self.planner.home_rad, now)
+        self._approach(self.planner.home_rad)
         self._rest = None
         self._goes_home = True
         self._go(PlaybackState.HOMING)
@@ -227,7 +190,7 @@ class Playback:
             PlaybackRefusedError: nothing moves.
         """
         self._require(*_MOVING)
-        self._halt(self._clock())
+        self._halt()
         self._go(PlaybackState.PAUSED)
 
     def resume(self) -> None:
@@ -240,20 +203,20 @@ class Playback:
         now = self._clock()
         self._require_clear(now)
         if self._goes_home:
-            self._approach(self.planner.home_rad, now)
+            self._approach(self.planner.home_rad)
             self._go(PlaybackState.HOMING)
             return
         if self._rest is None:
             self._go(PlaybackState.STOPPED)
             return
         self._rest = replace(self._rest, law=_halted(now.steady_sec, self._elapsed(self._rest)))
-        self._approach(self._rest.state(now.steady_sec).positions_rad, now)
+        self._approach(self._rest.state(now.steady_sec).positions_rad)
         self._go(PlaybackState.HOMING)
 
     def stop(self) -> None:
         """Come to rest and give up what is being done; the next start begins anew."""
         if self.state in _MOVING:
-            self._halt(self._clock())
+            self._halt()
         self._rest = None
         self._goes_home = False
         self._go(PlaybackState.STOPPED)
@@ -268,11 +231,19 @@ class Playback:
         objection = self._jump(now, last) or self._objection(now, last)
         if objection is not None:
             # Whatever the controller was told last, it may no longer hold there.
-            self._is_anchored = False
+            self._drive.is_anchored = False
             if self.state in _WATCHED:
                 self._hold(objection)
         self._advance(now)
-        return self._command(now)
+        if self.state is PlaybackState.IDLE:
+            return None
+        try:
+            return self._drive.command(now)
+        except SetPointError as error:
+            self._keep_rest()
+            self.fault = str(error)
+            self.state = PlaybackState.FAULT
+            return None
 
     def _jump(self, now: Now, last: Now | None) -> str | None:
         """Say that a clock jumped between two ticks, None if none did."""
@@ -281,24 +252,15 @@ class Playback:
         steady_sec = now.steady_sec - last.steady_sec
         jump_sec = (now.ros_ns - last.ros_ns) / _NANOSECONDS - steady_sec
         if abs(jump_sec) > self.config.clock_tolerance_sec:
-            self._trusts_stamps = False
+            self._drive.trusts_stamps = False
             return f'the clock jumped by {jump_sec:.2f} s'
         if steady_sec < 0.0:
-            self._trusts_stamps = False
-            self._shift_time(steady_sec)
+            self._drive.trusts_stamps = False
+            self._drive.shift_time(steady_sec)
+            if self._rest is not None:
+                self._rest = self._rest.shifted(steady_sec)
             return f'time ran back by {-steady_sec:.2f} s'
         return None
-
-    def _shift_time(self, by_sec: float) -> None:
-        """Keep motions where they are although their clock was set anew, as in a simulation."""
-        if self._motion is not None:
-            self._motion = self._motion.shifted(by_sec)
-        if self._rest is not None:
-            self._rest = self._rest.shifted(by_sec)
-        if self._sent is not None:
-            self._sent = _Sent(
-                motion=self._sent.motion.shifted(by_sec), braked=self._sent.braked.shifted(by_sec)
-            )
 
     def _objection(self, now: Now, last: Now | None) -> str | None:
         """Say what else forbids that the arm moves, None if nothing does."""
@@ -306,14 +268,14 @@ class Playback:
         if gap_sec > self.config.horizon_sec and self.state in _MOVING:
             return f'playback was asleep for {gap_sec:.2f} s'
         objection = self._guards.objection(self.view, steady_sec=now.steady_sec, ros_ns=now.ros_ns)
-        if objection is None and self._motion is not None and self._is_anchored:
-            point = self._motion.state(now.steady_sec).positions_rad
+        if objection is None and self._drive.motion is not None and self._drive.is_anchored:
+            point = self._drive.motion.state(now.steady_sec).positions_rad
             objection = self._guards.deviation(self.view, point)
         return objection
 
     def _advance(self, now: Now) -> None:
         """Go from one motion to the next where one has ended."""
-        motion = self._motion
+        motion = self._drive.motion
         if motion is None or self.state not in _MOVING:
             return
         if self.state is PlaybackState.PLAYING:
@@ -346,7 +308,7 @@ class Playback:
         start_sec = now.steady_sec + self.config.lead_sec
         elapsed = self._elapsed(self._rest)
         law = _halted(start_sec, elapsed).ramped(start_sec, 1.0, self.config.brake_sec)
-        self._motion = self._rest = replace(self._rest, law=law)
+        self._drive.motion = self._rest = replace(self._rest, law=law)
         self._go(PlaybackState.PLAYING)
 
     def _follow_shift(self, now: Now) -> None:
@@ -370,7 +332,7 @@ class Playback:
             self._replace(plan, np.zeros(3))
         else:
             now_sec = self._clock().steady_sec
-            parameter = min(self._rest.parameter(now_sec), _LAST_PARAMETER)
+            parameter = min(self._rest.parameter(now_sec), LAST_PARAMETER)
             trajectory = (
                 whole
                 if parameter == 0.0
@@ -380,118 +342,33 @@ class Playback:
                 trajectory=trajectory, law=_halted(now_sec, 0.0), start_parameter=parameter
             )
             if self.state is PlaybackState.HOMING:
-                self._approach(rest.state(now_sec).positions_rad, self._clock())
+                self._approach(rest.state(now_sec).positions_rad)
             self._rest = rest
         self._shift_m = np.zeros(3)
         self._wanted_shift_m = np.zeros(3)
 
     def _replace(self, plan: Plan, shift_m: Array) -> None:
-        """Change the rest of the motion without a step in position, velocity or acceleration."""
-        motion = self._motion
-        assert motion is not None, 'something is being played'
-        lead_sec = self.config.replan_lead_sec
-        while lead_sec < self.config.horizon_sec:
-            start_sec = self._clock().steady_sec + lead_sec
-            parameter = motion.parameter(start_sec)
-            if parameter >= _LAST_PARAMETER:
-                return
-            speed = (motion.parameter(start_sec + 1e-3) - parameter) / 1e-3
-            trajectory = self.planner.rest(
-                plan, shift_m, parameter, speed, motion.state(start_sec)
-            )
-            if self._clock().steady_sec + self.config.lead_sec / 2 < start_sec:
-                self._motion = self._rest = Motion(
-                    trajectory=trajectory,
-                    law=TimeLaw(start_sec=start_sec),
-                    start_parameter=parameter,
-                )
-                self._shift_m = np.array(shift_m)
-                return
-            # Planning took longer than until the new motion was to begin: once more, later.
-            lead_sec *= 1.7
-        raise PlaybackRefusedError(
-            f'planning takes longer than {self.config.horizon_sec:.2f} s on this machine'
-        )
+        if self._drive.replace(plan, shift_m):
+            self._rest = self._drive.motion
+            self._shift_m = np.array(shift_m)
 
-    def _approach(self, joints_rad: Array, now: Now) -> None:
-        """Begin a slow move to a configuration, from where the controller holds or moves."""
+    def _approach(self, joints_rad: Array) -> None:
         self._settle_until_sec = None
-        start_sec = now.steady_sec + self.config.replan_lead_sec
-        if self._motion is not None and self._is_anchored:
-            start = self._motion.state(start_sec)
-            is_there = np.abs(joints_rad - start.positions_rad).max() < _SAME_RAD
-            if is_there and self._motion.rests(now.steady_sec):
-                return
-        else:
-            positions, velocities = self.view.positions_rad, self.view.velocities_rad_s
-            assert positions is not None, 'guarded'
-            assert velocities is not None, 'guarded'
-            if np.abs(velocities).max() > _RESTING_RAD_S:
-                raise PlaybackRefusedError('the arm is not at rest')
-            start = MotionState(positions_rad=positions)
-            start_sec = now.steady_sec + _ANCHOR_SEC
-        self._motion = self.planner.to_configuration(joints_rad, start, start_sec=start_sec)
-        self._is_anchored = True
+        self._drive.approach(joints_rad, self.view, self._clock().steady_sec)
 
-    def _halt(self, now: Now) -> None:
-        """Bring the motion to rest along its path, out of what the controller was told."""
-        sent = self._sent
-        if self._motion is None or sent is None:
-            # Nobody was told of a motion yet.
-            self._motion = None
-            return
-        begin_sec = now.steady_sec + self.config.lead_sec
-        if self._motion.trajectory is not sent.motion.trajectory:
-            self._motion = sent.motion
-        if sent.braked.law.start_sec < begin_sec:
-            # What was told is already coming to rest.
-            self._motion = sent.braked
-        elif self._motion.law.target_rate != 0.0:
-            self._motion = self._motion.ramped(begin_sec, 0.0, self.config.brake_sec)
+    def _halt(self) -> None:
+        self._drive.halt(self._clock().steady_sec)
         self._keep_rest()
 
     def _keep_rest(self) -> None:
         if self._rest is not None and self.state is PlaybackState.PLAYING:
-            self._rest = self._motion
+            self._rest = self._drive.motion
 
     def _hold(self, reason: str) -> None:
-        self._halt(self._clock())
+        self._halt()
         self.fault = reason
         self.state = PlaybackState.FAULT
-        self._is_anchored = False
-
-    def _command(self, now: Now) -> Command | None:
-        motion = self._motion
-        if motion is None or self.state is PlaybackState.IDLE:
-            return None
-        sent = self._sent
-        if (
-            sent is not None
-            and sent.motion.trajectory is motion.trajectory
-            and motion.rests(now.steady_sec - self.config.lead_sec)
-        ):
-            return None
-        braked = motion
-        if motion.law.target_rate != 0.0:
-            braked = motion.ramped(
-                now.steady_sec + self.config.horizon_sec, 0.0, self.config.brake_sec
-            )
-        command = braked.command(
-            first_sec=now.steady_sec + self.config.lead_sec,
-            now_sec=now.steady_sec,
-            stamp_ns=now.ros_ns if self._trusts_stamps else 0,
-        )
-        violations = self.planner.violations(command)
-        if violations:
-            # The controller is left with what it was told before, which ends at rest.
-            self._motion = None if sent is None else sent.braked
-            self._keep_rest()
-            self._is_anchored = False
-            self.fault = f'set-points leave the limits: {violations[0]}'
-            self.state = PlaybackState.FAULT
-            return None
-        self._sent = _Sent(motion=motion, braked=braked)
-        return command
+        self._drive.is_anchored = False
 
     def _elapsed(self, motion: Motion) -> float:
         return float(motion.law.at(self._clock().steady_sec)[0][0])
@@ -505,9 +382,9 @@ class Playback:
         objection = self._guards.objection(self.view, steady_sec=now.steady_sec, ros_ns=now.ros_ns)
         if objection is not None:
             raise PlaybackRefusedError(objection)
-        if self._motion is not None and not self._motion.rests(now.steady_sec):
+        if self._drive.motion is not None and not self._drive.motion.rests(now.steady_sec):
             raise PlaybackRefusedError('the arm is still coming to rest')
-        self._trusts_stamps = True
+        self._drive.trusts_stamps = True
 
     def _go(self, state: PlaybackState) -> None:
         self.state = state

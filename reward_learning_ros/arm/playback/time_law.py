@@ -11,6 +11,19 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Now:
+    """A moment on both clocks.
+
+    Attributes:
+        ros_ns: the clock of ROS, which may be simulated and may jump.
+        steady_sec: a clock that never jumps; in simulated time the same as that of ROS.
+    """
+
+    ros_ns: int
+    steady_sec: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class TimeLaw:
     """A smooth change of the rate at which a motion's own time passes.
 
