@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from reward_learning_ros.core.trajectory import CorrectionSequence
 from reward_learning_ros.interface import Correction, Plan
@@ -13,13 +14,20 @@ class Learner:
     """Keeps plans and corrections; each plan that was corrected is a sequence of its own.
 
     Corrections of one plan accumulate, each of what the one before left. A correction may be heard
-    before its plan: it counts once the plan is known. Hearing one twice changes nothing.
+    before its plan: it counts once the plan is known. Hearing one twice changes nothing, nor does
+    hearing one again that was undone.
     """
 
     def __init__(self, paths: ToolPaths) -> None:
         self._paths = paths
         self._plans: dict[int, Plan] = {}
         self._corrections: dict[int, Correction] = {}
+        self._forgotten: set[int] = set()
+
+    @property
+    def plans(self) -> Mapping[int, Plan]:
+        """The plans that are known, by their stamps."""
+        return MappingProxyType(self._plans)
 
     @property
     def corrections(self) -> tuple[Correction, ...]:
@@ -54,7 +62,7 @@ class Learner:
         Raises:
             RewardLearningError: nothing can be learned from it; says why.
         """
-        if correction.stamp_ns in self._corrections:
+        if correction.stamp_ns in self._corrections or correction.stamp_ns in self._forgotten:
             return False
         plan = self._plans.get(correction.plan_stamp_ns)
         if plan is not None:
@@ -66,15 +74,18 @@ class Learner:
         """Forget the last correction and return it; None if there is none."""
         if not self._corrections:
             return None
-        return self._corrections.pop(next(reversed(self._corrections)))
+        last = next(reversed(self._corrections))
+        self._forgotten.add(last)
+        return self._corrections.pop(last)
 
     def reset(self) -> None:
         """Forget all corrections."""
-        self._corrections.clear()
+        self.keep_only(())
 
     def keep_only(self, stamps_ns: Iterable[int]) -> None:
         """Forget all corrections but those of given stamps, as undo and reset left them."""
         kept = set(stamps_ns)
+        self._forgotten |= self._corrections.keys() - kept
         self._corrections = {
             stamp: correction for stamp, correction in self._corrections.items() if stamp in kept
         }
