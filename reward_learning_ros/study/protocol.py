@@ -1,0 +1,180 @@
+"""The protocol of a study: who does what under which conditions, and in which order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reward_learning_ros.core.checks import whole_number
+from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
+from reward_learning_ros.study.counterbalance import balanced_latin_square
+
+METHODS = ('double_mh', 'ignore', 'maximum', 'sampling')
+DEPENDENCES = ('dependent', 'independent')
+MODES = ('online', 'after_pass')
+# What stays together: all conditions of a task, or all tasks under a condition.
+BLOCKS = ('task', 'condition')
+# Repetitions of an aborted trial are numbered beyond this.
+MOST_TRIALS = 99
+
+# Names become folders and words of a command line.
+_NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_-]{0,63}')
+
+
+def check_name(kind: str, name: object) -> str:
+    """Return a name that can be a folder, or say why it cannot."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidInputError(
+            f'{kind} {name!r} must be letters, digits, "_" and "-", at most 64, beginning with a '
+            'letter or digit'
+        )
+    return name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """One way of learning that is compared with others."""
+
+    name: str
+    method: str = 'double_mh'
+    dependence: str = 'dependent'
+    mode: str = 'online'
+
+    def __post_init__(self) -> None:
+        check_name('condition', self.name)
+        for kind, allowed in (('method', METHODS), ('dependence', DEPENDENCES), ('mode', MODES)):
+            if getattr(self, kind) not in allowed:
+                raise UnknownNameError(kind, getattr(self, kind), allowed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Goal:
+    """A task and the θ that the participant is asked to teach in it."""
+
+    task: str
+    preset: str = ''
+    """Name of one of the task's θ; empty is the first."""
+
+    def __post_init__(self) -> None:
+        check_name('task', self.task)
+        if self.preset:
+            check_name('preset', self.preset)
+
+    @property
+    def name(self) -> str:
+        """Task and preset in one word."""
+        return f'{self.task}/{self.preset}' if self.preset else self.task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One run of one task under one condition, as planned."""
+
+    participant: str
+    number: int
+    """From 1, in the order in which the participant does them."""
+    goal: Goal
+    condition: Condition
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """A study as it is planned.
+
+    Attributes:
+        name: Of the study; a folder.
+        goals: What is taught.
+        conditions: What is compared.
+        participants: Those who were enrolled from the beginning.
+        blocks: What stays together: `task` or `condition`.
+        arm: `simulated` or `franka`.
+        participant_model: `human`, or `simulated` for a rehearsal.
+        seed: Of all random numbers.
+    """
+
+    name: str
+    goals: tuple[Goal, ...]
+    conditions: tuple[Condition, ...]
+    participants: tuple[str, ...] = ()
+    blocks: str = 'task'
+    arm: str = 'simulated'
+    participant_model: str = 'simulated'
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_name('study', self.name)
+        for participant in self.participants:
+            check_name('participant', participant)
+        for kind, allowed in (
+            ('blocks', BLOCKS),
+            ('arm', ('simulated', 'franka')),
+            ('participant_model', ('human', 'simulated')),
+        ):
+            if getattr(self, kind) not in allowed:
+                raise UnknownNameError(kind, getattr(self, kind), allowed)
+        if self.arm == 'franka' and self.participant_model != 'human':
+            raise InvalidInputError('participant_model must be human with arm franka')
+        whole_number(self.seed, 'seed', 0)
+        _check_unique('task', [goal.name for goal in self.goals])
+        _check_unique('condition', [condition.name for condition in self.conditions])
+        _check_unique('participant', self.participants, may_be_empty=True)
+        if self.trials_each > MOST_TRIALS:
+            raise InvalidInputError(
+                f'{self.trials_each} trials for each participant; at most {MOST_TRIALS}'
+            )
+
+    @property
+    def trials_each(self) -> int:
+        """How many trials each participant does."""
+        return len(self.goals) * len(self.conditions)
+
+    @property
+    def balanced_participants(self) -> int:
+        """A number of participants over which all orders are equally frequent."""
+        rows = [len(balanced_latin_square(len(each))) for each in (self.goals, self.conditions)]
+        return rows[0] * rows[1]
+
+    def trials(self, participant: str, place: int) -> tuple[Trial, ...]:
+        """Return the trials of a participant, in order.
+
+        Args:
+            participant: Their name.
+            place: How many were enrolled before them; it decides the order.
+        """
+        outer, inner = len(self.goals), len(self.conditions)
+        if self.blocks == 'condition':
+            outer, inner = inner, outer
+        outer_orders, inner_orders = balanced_latin_square(outer), balanced_latin_square(inner)
+        # Each order of blocks meets each order inside them, and neighbours differ in both.
+        turn, row = divmod(place, len(outer_orders))
+        cells = []
+        for block, first in enumerate(outer_orders[row]):
+            for second in inner_orders[(row + turn + block) % len(inner_orders)]:
+                cells.append((first, second) if self.blocks == 'task' else (second, first))
+        return tuple(
+            Trial(
+                participant=participant,
+                number=number,
+                goal=self.goals[goal],
+                condition=self.conditions[condition],
+                seed=self._seed(place, number),
+            )
+            for number, (goal, condition) in enumerate(cells, 1)
+        )
+
+    def _seed(self, place: int, number: int) -> int:
+        state = np.random.SeedSequence([self.seed, place, number]).generate_state(1)
+        # ROS parameters are signed.
+        return int(state[0] >> 1)
+
+
+def _check_unique(kind: str, names: Sequence[str], *, may_be_empty: bool = False) -> None:
+    if not names and not may_be_empty:
+        raise InvalidInputError(f'the study has no {kind}; at least one is needed')
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInputError(f'{kind} {name!r} is named more than once')
