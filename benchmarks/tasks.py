@@ -29,7 +29,7 @@ from reward_learning_ros.core.library import (
 )
 from reward_learning_ros.core.planner import plan, trajectory_space
 from reward_learning_ros.core.samplers.base import Settings
-from reward_learning_ros.core.samplers.ensemble import fill_uniform
+from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform
 from reward_learning_ros.core.samplers.kernels import make_scratch
 from reward_learning_ros.core.simulated_human import simulate_corrections
 

@@ -19,7 +19,7 @@ from reward_learning_ros.core.human_model import (
     InadmissibleCorrectionWarning,
     gather_evidence,
 )
-from reward_learning_ros.core.samplers.ensemble import fill_uniform
+from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform
 from reward_learning_ros.core.samplers.kernels import (
     SPACE_TYPE,
     VECTOR,

@@ -17,13 +17,13 @@ from reward_learning_ros.core.human_model import (
     gather_evidence,
 )
 from reward_learning_ros.core.samplers import kernels
-from reward_learning_ros.core.samplers.ensemble import (
-    Ensemble,
-    EnsembleSize,
-    move_members,
-)
+from reward_learning_ros.core.samplers.ensemble import Ensemble, EnsembleSize
+from reward_learning_ros.core.samplers.ensemble_kernels import move_members
 from reward_learning_ros.core.samplers.kernels import Space, make_scratch
-from reward_learning_ros.core.samplers.library import draw_demonstrations, require_independent
+from reward_learning_ros.core.samplers.library_evidence import (
+    draw_demonstrations,
+    require_independent,
+)
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.core.trajectory import CorrectionSequence
 

@@ -16,10 +16,9 @@ from reward_learning_ros.core.compiled import (
     LogPrior,
 )
 from reward_learning_ros.core.samplers.base import STARTS, Chain, Problem, natural_anchors
-from reward_learning_ros.core.samplers.ensemble import (
+from reward_learning_ros.core.samplers.ensemble import Ensemble, EnsembleSize
+from reward_learning_ros.core.samplers.ensemble_kernels import (
     MEMBERS_TYPE,
-    Ensemble,
-    EnsembleSize,
     choose_member,
     nearest_anchor,
 )

@@ -22,24 +22,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
-from numba import types
 
 from reward_learning_ros.core.compiled import (
-    FEATURES_TYPE,
-    GENERATOR_TYPE,
     Features,
 )
 from reward_learning_ros.core.errors import CancelledError, InvalidInputError
 from reward_learning_ros.core.samplers import kernels
+from reward_learning_ros.core.samplers.ensemble_kernels import (
+    Members,
+    fill_uniform,
+    move_members,
+    nearest_anchor,
+)
 from reward_learning_ros.core.samplers.kernels import (
-    SPACE_TYPE,
-    Scratch,
     Space,
-    advance,
-    draw,
-    load,
     make_scratch,
 )
 
@@ -54,8 +51,6 @@ FIRST_RUNG = 1.0
 RUNG_RATIO = 1.8
 # Corrections that a thread works on at a time.
 PART = 2048
-_COUNTS = types.Array(types.int64, 2, 'C')
-_ARRAY1, _ARRAY2, _ARRAY3 = (types.Array(types.float64, k, 'C') for k in (1, 2, 3))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,22 +67,6 @@ class EnsembleSize:
         for name in ('seeds', 'members', 'anneal_steps', 'numbers'):
             if getattr(self, name) < 1:
                 raise InvalidInputError(f'{name} is {getattr(self, name)}; it must be at least 1')
-
-
-class Members(NamedTuple):
-    """An ensemble as the kernels read it: a shuffled sample of the mixture q."""
-
-    deltas: np.ndarray  # (N, K, m)
-    statistics: np.ndarray  # (N, d + 1)
-    log_mixture: np.ndarray  # (N,) log q of each, up to a constant
-    anchors: np.ndarray  # (A, d + 1)
-    log_shares: np.ndarray  # (A,) log n_k − log Z(η_k)
-    scales: np.ndarray  # (A,) of local moves
-
-
-MEMBERS_TYPE = types.NamedTuple(
-    [types.Array(types.float64, k, 'C') for k in (3, 2, 1, 2, 1, 1)], Members
-)
 
 
 class Ensemble:
@@ -360,154 +339,3 @@ def _map(
     executor: Executor | None, function: Callable[..., Any], *arguments: Iterable[Any]
 ) -> Iterable[Any]:
     return map(function, *arguments) if executor is None else executor.map(function, *arguments)
-
-
-@numba.njit(
-    types.boolean(
-        FEATURES_TYPE, SPACE_TYPE, kernels.SCRATCH_TYPE, _ARRAY3, _ARRAY2, GENERATOR_TYPE
-    ),
-    cache=True,
-    nogil=True,
-    error_model='numpy',
-)
-def fill_uniform(
-    features: Features,
-    space: Space,
-    scratch: Scratch,
-    deltas: np.ndarray,
-    statistics: np.ndarray,
-    rng: np.random.Generator,
-) -> bool:
-    """Fill `deltas` (N, K, m) with uniform corrections and their statistics (N, d + 1)."""
-    rows = space.profiles.shape[0]
-    bounded = False
-    for axis in range(space.plan.shape[1]):
-        if np.isfinite(space.workspace_low[axis]) or np.isfinite(space.workspace_high[axis]):
-            bounded = True
-    origin = np.zeros(statistics.shape[1])
-    counts = np.zeros((kernels.KINDS, 2), dtype=np.int64)
-    for index in range(deltas.shape[0]):
-        inside = False
-        for _ in range(kernels.DRAW_ATTEMPTS):
-            inside = draw(space, deltas[index], rng)
-            inside = inside and load(features, space, scratch, deltas[index])
-            if inside:
-                break
-        if not inside:
-            return False
-        if bounded:
-            advance(features, space, scratch, origin, 4 * rows, 0.3, rng, counts)
-            deltas[index] = scratch.deltas
-        statistics[index] = scratch.statistics
-    return True
-
-
-@numba.njit(
-    types.void(
-        FEATURES_TYPE,
-        SPACE_TYPE,
-        kernels.SCRATCH_TYPE,
-        _ARRAY1,
-        _ARRAY3,
-        _ARRAY2,
-        types.int64,
-        types.float64,
-        GENERATOR_TYPE,
-        _COUNTS,
-    ),
-    cache=True,
-    nogil=True,
-    error_model='numpy',
-)
-def move_members(
-    features: Features,
-    space: Space,
-    scratch: Scratch,
-    eta: np.ndarray,
-    deltas: np.ndarray,
-    statistics: np.ndarray,
-    steps: int,
-    scale: float,
-    rng: np.random.Generator,
-    counts: np.ndarray,
-) -> None:
-    """Move each member (M, K, m) of one anchor by some steps at its weights."""
-    for member in range(deltas.shape[0]):
-        load(features, space, scratch, deltas[member])
-        advance(features, space, scratch, eta, steps, scale, rng, counts)
-        deltas[member] = scratch.deltas
-        statistics[member] = scratch.statistics
-
-
-@numba.njit(types.int64(_ARRAY1, MEMBERS_TYPE), cache=True, nogil=True)
-def nearest_anchor(eta: np.ndarray, members: Members) -> int:
-    """Return the anchor nearest to η, relative to its length: where moves are alike."""
-    count, size = members.anchors.shape
-    best = 0
-    smallest = np.inf
-    for anchor in range(count):
-        distance = 0.0
-        length = 1e-6
-        for index in range(size):
-            distance += (eta[index] - members.anchors[anchor, index]) ** 2
-            length += members.anchors[anchor, index] ** 2
-        if distance / length < smallest:
-            smallest = distance / length
-            best = anchor
-    return best
-
-
-@numba.njit(
-    types.int64(_ARRAY1, MEMBERS_TYPE, _ARRAY1, _ARRAY1, GENERATOR_TYPE), cache=True, nogil=True
-)
-def choose_member(
-    eta: np.ndarray,
-    members: Members,
-    current: np.ndarray,
-    weights: np.ndarray,
-    rng: np.random.Generator,
-) -> int:
-    """Choose among some members and the current state by importance for η.
-
-    One step of iterated sampling-importance-resampling: members are proposals from q, and the
-    current state competes with them, so P(D | η) stays invariant for any number of members.
-
-    Args:
-        current: (d + 1,) statistics of the current state.
-        weights: (M + 1,) working memory, M the number of members to look at; holds the
-            unnormalised weights afterwards.
-
-    Returns:
-        The index of the chosen member, or −1 for the current state.
-    """
-    count, size = members.statistics.shape
-    looked_at = weights.shape[0] - 1
-    first = int(rng.random() * count)
-    own = -np.inf
-    for anchor in range(members.anchors.shape[0]):
-        exponent = members.log_shares[anchor]
-        for index in range(size):
-            exponent += members.anchors[anchor, index] * current[index]
-        high = max(own, exponent)
-        own = high + np.log(np.exp(own - high) + np.exp(exponent - high))
-    largest = -own
-    for index in range(size):
-        largest += eta[index] * current[index]
-    weights[looked_at] = largest
-    for candidate in range(looked_at):
-        member = (first + candidate) % count
-        exponent = -members.log_mixture[member]
-        for index in range(size):
-            exponent += eta[index] * members.statistics[member, index]
-        weights[candidate] = exponent
-        largest = max(largest, exponent)
-    total = 0.0
-    for candidate in range(looked_at + 1):
-        weights[candidate] = np.exp(weights[candidate] - largest)
-        total += weights[candidate]
-    mark = rng.random() * total
-    for candidate in range(looked_at):
-        mark -= weights[candidate]
-        if mark < 0.0:
-            return (first + candidate) % count
-    return -1

@@ -20,7 +20,7 @@ from reward_learning_ros.core.compiled import (
 )
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.samplers.base import Chain, Problem
-from reward_learning_ros.core.samplers.ensemble import fill_uniform
+from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform
 from reward_learning_ros.core.samplers.kernels import Space, make_scratch
 from reward_learning_ros.core.samplers.lists import list_maker
 from reward_learning_ros.core.samplers.optimum import best_statistics

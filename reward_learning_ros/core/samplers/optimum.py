@@ -10,7 +10,7 @@ from reward_learning_ros.core.compiled import Features
 from reward_learning_ros.core.domain import ThetaDomain
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.samplers import kernels
-from reward_learning_ros.core.samplers.ensemble import fill_uniform, move_members
+from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform, move_members
 from reward_learning_ros.core.samplers.kernels import Space, make_scratch
 
 # Uniform corrections that a search starts from.

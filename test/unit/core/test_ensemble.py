@@ -11,12 +11,8 @@ from reward_learning_ros.core.human_model import (
     gather_evidence,
 )
 from reward_learning_ros.core.reference import TrajectoryQuadrature
-from reward_learning_ros.core.samplers.ensemble import (
-    Ensemble,
-    EnsembleSize,
-    choose_member,
-    fill_uniform,
-)
+from reward_learning_ros.core.samplers.ensemble import Ensemble, EnsembleSize
+from reward_learning_ros.core.samplers.ensemble_kernels import choose_member, fill_uniform
 from reward_learning_ros.core.samplers.kernels import make_scratch
 
 from .conftest import sized

@@ -8,7 +8,7 @@ import pytest
 from reward_learning_ros import core
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.planner import plan, regret, trajectory_space
-from reward_learning_ros.core.samplers.ensemble import fill_uniform
+from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform
 from reward_learning_ros.core.samplers.kernels import make_scratch
 
 from .conftest import sized

@@ -16,7 +16,7 @@ from reward_learning_ros.core.errors import (
     UnknownNameError,
 )
 from reward_learning_ros.core.planner import plan, trajectory_space
-from reward_learning_ros.core.samplers.ensemble import fill_uniform
+from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform
 from reward_learning_ros.core.samplers.kernels import make_scratch
 from reward_learning_ros.core.tasks import ENTRY_POINT_GROUP, broken_tasks
 
