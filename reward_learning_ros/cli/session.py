@@ -73,6 +73,7 @@ def run(options: argparse.Namespace) -> int:
         console.print(
             f'Interrupted. To go on: reward_learning session --resume {folder.path}',
             highlight=False,
+            soft_wrap=True,
         )
         raise
     with console.status('learning once more from the recording, and writing the report'):

@@ -39,6 +39,7 @@ from reward_learning_ros.nodes.correction_recorder_parameters import (
     KINESTHETIC,
     CorrectionRecorderParameters,
 )
+from reward_learning_ros.nodes.heartbeat import Heartbeat
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
 from reward_learning_ros.nodes.teleoperation_device import TeleoperationDevice
@@ -98,6 +99,7 @@ class CorrectionRecorderNode(Node):
             DiagnosticArray, names.DIAGNOSTICS_TOPIC, names.DIAGNOSTICS_QOS
         )
         self._warm_up(kinematics)
+        self._heartbeat = Heartbeat(self)
         self.create_subscription(Path, names.PLAN_TOPIC, self._on_plan, names.LATCHED_QOS)
         self.create_subscription(
             DiagnosticStatus, names.PLAYBACK_STATUS_TOPIC, self._on_status, names.LATCHED_QOS

@@ -17,6 +17,7 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 from reward_learning_ros.bags.reading import BagReader
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
+    InferenceState,
     InferenceStatus,
     PlaybackStatus,
     SessionState,
@@ -35,6 +36,8 @@ from reward_learning_ros.nodes.heartbeat import Heartbeat, HeartbeatWatch
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.running import NodeFinished, run
 from reward_learning_ros.nodes.session_conductor_parameters import SessionConductorParameters
+
+INFERENCE = 'reward_inference'
 
 _PERIOD_SEC = 0.1
 # Between two requests of playback: a refused one is not repeated at once.
@@ -137,7 +140,7 @@ class SessionConductorNode(Node):
     def _on_tick(self) -> None:
         view = SessionView(
             playback=self._playback,
-            missing=self._watch.missing,
+            missing=self._missing(),
             corrections=len(self._corrections),
             is_inferring=self._is_inferring(),
         )
@@ -147,6 +150,15 @@ class SessionConductorNode(Node):
         self._publish()
         if self.conductor.status.state is SessionState.ENDED:
             self._say_farewell()
+
+    def _missing(self) -> tuple[str, ...]:
+        missing: tuple[str, ...] = self._watch.missing
+        status = self._inference
+        is_starting = status is None or status.state is InferenceState.STARTING
+        if is_starting and INFERENCE in self._config.watched_nodes and INFERENCE not in missing:
+            # It is there, but still loads what it needs.
+            missing = (*missing, INFERENCE)
+        return missing
 
     def _is_inferring(self) -> bool:
         status = self._inference

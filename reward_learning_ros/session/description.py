@@ -26,6 +26,9 @@ PACKAGE = 'reward_learning_ros'
 CONDUCTOR = 'session_conductor'
 RECORDER = 'session_recorder'
 
+# Of the arm's state, in simulated time; must divide 1000.
+_FAST_STATE_RATE_HZ = 200
+
 _PARAMETERS: dict[str, type[Parameters]] = {
     'simulated_arm': SimulatedArmParameters,
     'trajectory_playback': TrajectoryPlaybackParameters,
@@ -156,7 +159,12 @@ def _chosen_parameters(
 def _simulated_arm(config: SessionParameters) -> dict[str, Any]:
     parameters: dict[str, Any] = {'prefix': config.prefix, 'seed': config.seed}
     if config.uses_simulated_time:
-        parameters |= {'clock': SIMULATED_CLOCK, 'speed': config.speed}
+        parameters |= {
+            'clock': SIMULATED_CLOCK,
+            'speed': config.speed,
+            # As many messages a second of the wall as an arm in real time, about.
+            'convenience_publish_rate': _FAST_STATE_RATE_HZ,
+        }
     return parameters
 
 

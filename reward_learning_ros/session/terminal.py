@@ -67,7 +67,7 @@ class SessionTerminal:
 
     def say(self, text: str) -> None:
         """Print a line that stays."""
-        self._console.print(text, highlight=False, markup=False)
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def show(self, progress: SessionProgress) -> None:
         """Show how far the session is."""

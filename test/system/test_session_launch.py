@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 
 import pytest
@@ -92,7 +93,7 @@ def parsed(words):
     """Return what a node's command line says."""
     first = words.index('--ros-args') if '--ros-args' in words else len(words)
     said = {'arguments': words[:first], 'parameters': {}, 'rules': {}}
-    for option, word in zip(words, words[1:], strict=False):
+    for option, word in itertools.pairwise(words):
         if option == '--params-file':
             with open(word) as file:
                 (section,) = yaml.safe_load(file).values()
