@@ -40,7 +40,9 @@ def merged(pieces: Iterable[Piece]) -> Iterator[MessageBlock]:
     """
     ordered = sorted(pieces, key=lambda piece: piece.start_ns)
     pending: MessageBlock | None = None
-    for piece, after in zip(ordered, [*ordered[1:], None], strict=True):
+    afterwards: list[Piece | None] = [*ordered[1:], None]
+    # Without strict: of no pieces at all, None is one too many.
+    for piece, after in zip(ordered, afterwards, strict=False):
         block = piece.load().in_order()
         if pending is not None:
             block = joined(pending, block)
