@@ -27,6 +27,8 @@ from reward_learning_ros.core.source import FeatureSource
 
 # A change of how files are laid out makes all older ones foreign.
 FORMAT = 1
+# Libraries of one name that are kept: one may go back to another size or an older task.
+KEPT_LIBRARIES = 4
 CACHE_FOLDER = 'reward_learning_ros'
 # Distance of waypoints, over all coordinates, up to which two trajectories are the same.
 SAME = 1e-9
@@ -89,6 +91,7 @@ def load_or_build(
         arrays = dict(build(report))
     try:
         write_arrays(path, recipe, arrays)
+        _forget_old(path)
     except OSError as error:
         warnings.warn(
             f'{path} cannot be written ({error}); the library is built anew next time',
@@ -119,6 +122,17 @@ def write_arrays(path: Path, recipe: Mapping[str, Any], arrays: Arrays) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _forget_old(path: Path) -> None:
+    """Delete all but the newest libraries of the same name: tasks change, disks fill."""
+    of_this_name = [
+        other
+        for other in path.parent.glob(f'{path.stem.rpartition("-")[0]}-*{path.suffix}')
+        if len(other.stem) == len(path.stem)
+    ]
+    for other in sorted(of_this_name, key=lambda other: other.stat().st_mtime)[:-KEPT_LIBRARIES]:
+        other.unlink(missing_ok=True)
 
 
 def read_arrays(path: Path, recipe: Mapping[str, Any]) -> Arrays:

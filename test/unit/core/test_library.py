@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -133,6 +134,19 @@ def test_a_damaged_or_foreign_file_is_refused_and_built_anew(harm, tmp_path) -> 
     assert len(calls) == 2
     np.testing.assert_array_equal(again['features'], ARRAYS['features'])
     read_arrays(path, RECIPE)
+
+
+def test_of_many_libraries_of_a_task_the_newest_are_kept(tmp_path) -> None:
+    other = library_path('a-b', RECIPE, tmp_path)
+    load_or_build('a-b', RECIPE, building([]), tmp_path)
+    paths = []
+    for age, size in enumerate(range(8)):
+        recipe = {**RECIPE, 'size': size}
+        load_or_build('a', recipe, building([]), tmp_path)
+        paths.append(library_path('a', recipe, tmp_path))
+        os.utime(paths[-1], (age, age))
+    assert [path.exists() for path in paths] == [False] * 4 + [True] * 4
+    assert other.exists()
 
 
 def test_a_build_that_fails_leaves_nothing_behind(tmp_path) -> None:
