@@ -36,7 +36,15 @@ ROSDEP_KEYS = {
 # The modules whose names differ from those of the distributions that hold them.
 DISTRIBUTIONS = {'yaml': 'pyyaml', 'pinocchio': 'pin'}
 # Part of a ROS 2 installation, but not to be had as wheels: imported only where they are used.
-WITHOUT_WHEELS = {'franka_msgs', 'launch', 'launch_ros', 'ros2launch'}
+WITHOUT_WHEELS = {
+    'franka_bringup',
+    'franka_msgs',
+    'controller_manager',
+    'joint_trajectory_controller',
+    'launch',
+    'launch_ros',
+    'ros2launch',
+}
 # In the order of the schema, package_format3.xsd; of the dependencies, those that are used here.
 ELEMENTS = (
     ('name',),
