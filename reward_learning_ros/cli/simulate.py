@@ -1,0 +1,199 @@
+"""The paper's experiments with simulated people: its figures, and what every method gets wrong.
+
+`figures` draws the working example; `push`, `close` and `pour` are the simulations, `study` the
+user study with simulated participants, and `all` everything. Rows are kept for each person, so a
+run that was interrupted goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reward_learning_ros.cli._progress import ParallelParameters, progress_bar
+from reward_learning_ros.parameters import add_arguments as add_parameters
+from reward_learning_ros.parameters import from_arguments, parameter
+
+if TYPE_CHECKING:
+    from reward_learning_ros.study.simulations import Setup
+
+NAME = 'simulate'
+HELP = "the paper's experiments with simulated people"
+
+FIGURES, STUDY, ALL = 'figures', 'study', 'all'
+SIMULATIONS = ('push', 'close', 'pour')
+EXPERIMENTS = (FIGURES, *SIMULATIONS, STUDY)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateParameters(ParallelParameters):
+    """Who is simulated, and how hard the methods work."""
+
+    humans: int = parameter(100, description='Simulated people, for each task and β', minimum=3)
+    participants: int = parameter(
+        10, description='Simulated participants of the user study', minimum=3
+    )
+    betas: tuple[float, ...] = parameter(
+        (5.0, 25.0), description='How rational they are', minimum=1e-6
+    )
+    study_tasks: tuple[str, ...] = parameter(
+        ('press', 'reach', 'push_study'), description='Tasks of the user study'
+    )
+    budget: str = parameter(
+        'thorough',
+        description='What every method gets: enough, or what the authors of the paper gave',
+        choices=('thorough', 'printed'),
+    )
+    domain: str = parameter(
+        'task',
+        description="Where θ may be: as the task says, or in the box of the authors' code",
+        choices=('task', 'box', 'unit_nonnegative'),
+    )
+    runs: int = parameter(
+        100, description='Repetitions of sampling in the working example', minimum=2
+    )
+    seed: int = parameter(0, description='Seed of all random numbers', minimum=0)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the experiments."""
+    parser.add_argument(
+        'experiments',
+        nargs='+',
+        choices=(*EXPERIMENTS, ALL),
+        metavar='EXPERIMENT',
+        help=', '.join((*EXPERIMENTS, ALL)),
+    )
+    parser.add_argument(
+        '--output',
+        type=Path,
+        default=Path('simulations'),
+        metavar='FOLDER',
+        help='where rows, tables and figures are kept (default: %(default)s)',
+    )
+    parser.add_argument(
+        '--format',
+        nargs='+',
+        default=['svg', 'pdf'],
+        choices=('svg', 'pdf', 'png'),
+        help='of the figures (default: svg pdf)',
+    )
+    parser.add_argument('--json', action='store_true', help='print JSON')
+    add_parameters(parser, SimulateParameters)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the experiments, write rows, tables and figures, print the tables, and return 0."""
+    from reward_learning_ros.study.figure_style import require_matplotlib
+    from reward_learning_ros.study.simulations import Setup
+
+    # Said before the work, not after it.
+    require_matplotlib()
+    config = from_arguments(SimulateParameters, options)
+    wanted = set(EXPERIMENTS if ALL in options.experiments else options.experiments)
+    setup = Setup(budget=config.budget, domain=config.domain, seed=config.seed)
+    output = _Output(options.output, options.format)
+    results: dict[str, Any] = {}
+    if FIGURES in wanted:
+        results[FIGURES] = _working_example(config, output)
+    tasks = [task for task in SIMULATIONS if task in wanted]
+    if tasks:
+        results['simulations'] = _simulations(config, setup, tasks, output)
+    if STUDY in wanted:
+        results[STUDY] = _study(config, setup, output)
+    if options.json:
+        print(json.dumps(results, indent=2, allow_nan=False))
+    else:
+        for result in results.values():
+            print(result['text'])
+        print('written: ' + ', '.join(str(path) for path in output.written))
+    return 0
+
+
+class _Output:
+    """Where results go, and what went there."""
+
+    def __init__(self, folder: Path, formats: Sequence[str]) -> None:
+        self.folder = folder
+        self.formats = tuple(f'.{name}' for name in formats)
+        self.written: list[Path] = []
+
+    def figure(self, draw: Any, result: Any, folder: Path, name: str) -> None:
+        """Draw a figure in every format that was asked for."""
+        for suffix in self.formats:
+            path = folder / f'{name}{suffix}'
+            draw(result, path)
+            self.written.append(path)
+
+
+def _working_example(config: SimulateParameters, output: _Output) -> dict[str, Any]:
+    from reward_learning_ros.study import figures
+    from reward_learning_ros.study.rows import write_table
+    from reward_learning_ros.study.working_example import working_example
+
+    result = working_example(runs=config.runs, seed=config.seed)
+    folder = output.folder / 'working_example'
+    output.figure(figures.draw_approximations, result, folder, 'approximations')
+    output.figure(figures.draw_comparison, result, folder, 'sampling_or_maximum')
+    write_table(folder / 'rows.csv', result.rows())
+    output.written.append(folder / 'rows.csv')
+    return {'text': result.summary(), 'rows': list(result.rows())}
+
+
+def _simulations(
+    config: SimulateParameters, setup: Setup, tasks: Sequence[str], output: _Output
+) -> dict[str, Any]:
+    from reward_learning_ros.study import figures
+    from reward_learning_ros.study.simulation_analysis import analyse_simulations
+    from reward_learning_ros.study.simulations import simulate
+
+    folder = output.folder / f'simulations-{setup.budget}-{setup.domain}-seed{setup.seed}'
+    total = len(tasks) * len(config.betas) * config.humans
+    with progress_bar('simulated people', total) as advance:
+        rows, timings = simulate(
+            tasks,
+            betas=config.betas,
+            humans=config.humans,
+            setup=setup,
+            folder=folder,
+            workers=config.workers or None,
+            scheduler=config.scheduler or None,
+            on_done=advance,
+        )
+    analysis = analyse_simulations(rows, timings)
+    output.figure(figures.draw_simulations, analysis, folder, 'error_and_regret')
+    return _kept(analysis, folder, output)
+
+
+def _study(config: SimulateParameters, setup: Setup, output: _Output) -> dict[str, Any]:
+    from reward_learning_ros.study import figures
+    from reward_learning_ros.study.simulation_analysis import analyse_study
+    from reward_learning_ros.study.user_study import GOALS, simulate_study
+
+    folder = output.folder / f'study-{setup.budget}-seed{setup.seed}'
+    total = len(config.study_tasks) * len(config.betas) * config.participants * GOALS
+    with progress_bar('trials', total) as advance:
+        rows, timings = simulate_study(
+            config.study_tasks,
+            betas=config.betas,
+            participants=config.participants,
+            setup=setup,
+            folder=folder,
+            workers=config.workers or None,
+            scheduler=config.scheduler or None,
+            on_done=advance,
+        )
+    analysis = analyse_study(rows, timings)
+    output.figure(figures.draw_study, analysis, folder, 'error_and_regret')
+    return _kept(analysis, folder, output)
+
+
+def _kept(analysis: Any, folder: Path, output: _Output) -> dict[str, Any]:
+    """Write what an analysis found beside the rows, and return it to be printed."""
+    analysis.write(folder)
+    output.written.extend(sorted(folder.glob('*.csv')) + sorted(folder.glob('*.txt')))
+    return {'text': analysis.text(), **analysis.to_mapping()}
