@@ -66,12 +66,13 @@ setup(
     license='Apache-2.0',
     entry_points={
         'console_scripts': [
+            'bag_player = reward_learning_ros.nodes.bag_player:main',
             'correction_recorder = reward_learning_ros.nodes.correction_recorder:main',
             'reward_learning = reward_learning_ros.cli.main:main',
+            'reward_inference = reward_learning_ros.nodes.reward_inference:main',
             'session_conductor = reward_learning_ros.nodes.session_conductor:main',
             'session_recorder = reward_learning_ros.nodes.session_recorder:main',
             'simulated_arm = reward_learning_ros.nodes.simulated_arm:main',
-            'smoke_node = reward_learning_ros.nodes.smoke:main',
             'trajectory_playback = reward_learning_ros.nodes.trajectory_playback:main',
         ],
         'reward_learning_ros.tasks': [

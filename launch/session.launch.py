@@ -19,8 +19,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from launch import LaunchDescription
 from reward_learning_ros.parameters import from_texts, specifications, text_of
-from reward_learning_ros.session.description import CONDUCTOR, PACKAGE, RECORDER, describe
-from reward_learning_ros.session.folder import open_folder
+from reward_learning_ros.session.description import CONDUCTOR, PACKAGE, RECORDER, begin
 from reward_learning_ros.session.parameters import SessionParameters
 from reward_learning_ros.session.supervisor import may_start_again
 
@@ -57,9 +56,7 @@ def _session(context):
         for name in specifications(SessionParameters)
     }
     resume = LaunchConfiguration(RESUME).perform(context)
-    folder, config = open_folder(from_texts(SessionParameters, texts), resume or None)
-    description = describe(config, folder)
-    folder.write_configuration(config, description.to_mapping())
+    folder, _, description = begin(from_texts(SessionParameters, texts), resume or None)
     session = _Session(folder, {node.name: node for node in description.nodes})
     actions = [LogInfo(msg=f'session in {folder.path}')]
     if description.bringup is not None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 from reward_learning_ros.parameters import add_arguments as add_parameters
-from reward_learning_ros.parameters import from_arguments
+from reward_learning_ros.parameters import from_arguments, specifications
 from reward_learning_ros.session.parameters import SessionParameters
 
 if TYPE_CHECKING:
@@ -59,14 +59,14 @@ def run(options: argparse.Namespace) -> int:
         )
     from rich.console import Console
 
-    from reward_learning_ros.session.description import describe
+    from reward_learning_ros.session.description import begin
     from reward_learning_ros.session.outcome import conclude
     from reward_learning_ros.session.terminal import summary_lines
 
     console = Console(stderr=options.json)
-    folder, config = _opened(options)
-    description = describe(config, folder)
-    folder.write_configuration(config, description.to_mapping())
+    _check_resume(options)
+    given = SessionParameters() if options.resume else from_arguments(SessionParameters, options)
+    folder, config, description = begin(given, options.resume)
     try:
         _conduct(config, description, folder, console)
     except KeyboardInterrupt:
@@ -85,20 +85,16 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _opened(options: argparse.Namespace) -> tuple[SessionFolder, SessionParameters]:
-    """Return the folder and the configuration of the session."""
-    from reward_learning_ros.parameters import specifications
-    from reward_learning_ros.session.folder import open_folder
-
+def _check_resume(options: argparse.Namespace) -> None:
+    """Refuse options that a session which goes on has already."""
     if options.resume is None:
-        return open_folder(from_arguments(SessionParameters, options))
+        return
     given = [name for name in specifications(SessionParameters) if hasattr(options, name)]
     if given:
         raise InvalidInputError(
             '--resume takes the parameters of the session; not allowed with it: '
             + ', '.join('--' + name.replace('_', '-') for name in given)
         )
-    return open_folder(SessionParameters(), options.resume)
 
 
 def _conduct(

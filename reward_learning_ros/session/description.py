@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
+from reward_learning_ros.core.tasks import task_names
+from reward_learning_ros.core.tasks.registry import share_directory
 from reward_learning_ros.nodes.correction_recorder_parameters import CorrectionRecorderParameters
 from reward_learning_ros.nodes.reward_inference_parameters import RewardInferenceParameters
 from reward_learning_ros.nodes.session_conductor_parameters import SessionConductorParameters
@@ -19,7 +21,7 @@ from reward_learning_ros.nodes.simulated_participant_parameters import (
 )
 from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
 from reward_learning_ros.parameters import Parameters, from_mapping, mapping_from_file
-from reward_learning_ros.session.folder import SessionFolder
+from reward_learning_ros.session.folder import SessionFolder, open_folder
 from reward_learning_ros.session.parameters import FRANKA, SIMULATED, SessionParameters
 
 PACKAGE = 'reward_learning_ros'
@@ -91,6 +93,28 @@ class SessionDescription:
         return {node.name: node.to_mapping() for node in self.nodes}
 
 
+def begin(
+    config: SessionParameters, resume: str | Path | None = None
+) -> tuple[SessionFolder, SessionParameters, SessionDescription]:
+    """Make the folder of a session, with its configuration, and describe its nodes.
+
+    Args:
+        config: What was chosen.
+        resume: Folder of an interrupted session to go on with; its own configuration applies.
+
+    Raises:
+        InvalidInputError: Something chosen is refused, and nothing was made; or the folder cannot
+            be made, or holds no session that could go on.
+    """
+    if resume is None:
+        describe(config, SessionFolder(path=Path(config.sessions)))
+    folder, resolved = open_folder(config, resume)
+    description = describe(resolved, folder)
+    if resume is None:
+        folder.write_configuration(resolved, description.to_mapping())
+    return folder, resolved, description
+
+
 def describe(config: SessionParameters, folder: SessionFolder) -> SessionDescription:
     """Return the nodes of a session.
 
@@ -101,6 +125,8 @@ def describe(config: SessionParameters, folder: SessionFolder) -> SessionDescrip
     Raises:
         InvalidInputError: The parameter file cannot be read, or a parameter is refused.
     """
+    if config.task not in task_names():
+        raise UnknownNameError('task', config.task, task_names())
     chosen = _chosen_parameters(config, folder)
     nodes = [_described(config, name, parameters) for name, parameters in chosen.items()]
     if config.rviz:
@@ -192,8 +218,6 @@ def _described(
 
 
 def _rviz(config: SessionParameters) -> NodeDescription:
-    from reward_learning_ros.core.tasks.registry import share_directory
-
     layout = Path(share_directory()) / 'config' / 'session.rviz'
     if not layout.is_file():
         raise InvalidInputError(f'{layout} is not there; allowed: rviz false')

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 
@@ -28,79 +27,22 @@ def run(environment, *arguments):
     )
 
 
-def processes_with(text):
-    """Return the ids of the processes whose environment contains a text."""
-    found = []
-    for entry in os.listdir('/proc'):
-        if entry.isdigit() and int(entry) != os.getpid():
-            try:
-                with open(f'/proc/{entry}/environ', 'rb') as file:
-                    if text.encode() in file.read():
-                        found.append(int(entry))
-            except OSError:
-                continue
-    return found
-
-
-@pytest.fixture
-def marked(environment, domain_id):
-    """Return a mark that every process of the test carries, and the environment with it."""
-    mark = f'REWARD_LEARNING_TEST_MARK={domain_id}_{os.getpid()}'
-    name, value = mark.split('=')
-    return mark, {**environment, name: value}
-
-
-def test_the_smoke_run_succeeds_and_leaves_nothing_behind(marked):
-    mark, environment = marked
-    done = run(environment, 'session', '--waypoints', '7')
-    assert done.returncode == 0, done.stderr
-    assert 'There is no session yet' in done.stdout
-    assert 'came back equal' in done.stdout
-    assert processes_with(mark) == []
-
-
-def test_two_smoke_runs_in_one_domain_do_not_disturb_each_other(environment):
-    both = [
-        subprocess.Popen(
-            [*COMMAND, 'session', '--seed', str(seed)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-        )
-        for seed in (1, 2)
-    ]
-    for process in both:
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
-
-
-@pytest.mark.parametrize(('number', 'code'), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_ends_the_nodes_too(marked, number, code):
-    mark, environment = marked
-    process = subprocess.Popen(
-        [*COMMAND, 'session', '--timeout-sec', '60'],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        # A test run in the background of a shell inherits that SIGINT is ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    try:
-        assert 'There is no session yet' in process.stdout.readline()
-        process.send_signal(number)
-        process.communicate(timeout=60)
-        assert process.returncode == code
-        assert processes_with(mark) == []
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def test_a_bad_option_is_refused_before_anything_starts(environment):
-    done = run(environment, 'session', '--waypoints', '0')
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (['--max-passes', '0'], 'SessionParameters.max_passes = 0'),
+        (['--participant', '../p1'], "SessionParameters.participant = '../p1'"),
+        (['--task', 'imagined'], 'imagined'),
+        (['--resume', '.'], 'is no session'),
+        (['--resume', '.', '--task', 'press'], 'not allowed with it: --task'),
+    ],
+)
+def test_a_bad_option_is_refused_before_anything_starts(environment, tmp_path, arguments, words):
+    folder = [] if '--resume' in arguments else ['--sessions', str(tmp_path)]
+    done = run(environment, 'session', *arguments, *folder)
     assert (done.returncode, done.stdout) == (2, '')
-    assert 'SmokeParameters.waypoints = 0' in done.stderr
+    assert words in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_doctor_says_that_the_ros_of_the_tests_works(environment):

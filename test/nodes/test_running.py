@@ -15,7 +15,7 @@ import sys
 from rclpy.node import Node
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.nodes.running import NodeFinished, executor_named, run
-from reward_learning_ros.nodes.smoke_parameters import SmokeParameters
+from reward_learning_ros.nodes.session_conductor_parameters import SessionConductorParameters
 from reward_learning_ros.nodes.parameters import declare
 
 executor, behaviour = sys.argv[1:3]
@@ -23,7 +23,7 @@ executor, behaviour = sys.argv[1:3]
 class Example(Node):
     def __init__(self, context):
         super().__init__('example', context=context)
-        declare(self, SmokeParameters)
+        declare(self, SessionConductorParameters)
         self.create_timer(0.01, self.tick)
 
     def tick(self):
@@ -115,9 +115,9 @@ def test_an_error_in_a_callback_ends_it_with_code_1(start, executor, behaviour, 
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
-        (['-p', 'waypoints:=0'], 'SmokeParameters.waypoints = 0: must be a whole number'),
-        (['-p', 'wayponts:=3'], 'did you mean waypoints?'),
-        (['-p', 'waypoints'], "Couldn't parse"),
+        (['-p', 'max_passes:=0'], 'max_passes = 0: must be a whole number, 1 to 1000'),
+        (['-p', 'max_pases:=3'], 'did you mean max_passes?'),
+        (['-p', 'max_passes'], "Couldn't parse"),
         (['--params-file', 'absent.yaml'], 'absent.yaml'),
     ],
 )

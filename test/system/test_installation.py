@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 from helpers.domains import claimed_domain
+from helpers.ros import PrivateRos
+from std_srvs.srv import Trigger
 
+from reward_learning_ros.nodes import names
 from tools.colcon_check import PACKAGE, ROOT, build_command
 
 SETUP = (ROOT / 'setup.py').read_text(encoding='utf-8')
@@ -97,7 +100,7 @@ def executables(prefix) -> dict[str, Path]:
 
 
 def test_lib_has_the_executables_for_ros2_run(executables):
-    assert {'reward_learning', 'smoke_node'} <= EXECUTABLES
+    assert {'reward_learning', 'session_conductor'} <= EXECUTABLES
     assert set(executables) == EXECUTABLES
     assert all(os.access(path, os.X_OK) for path in executables.values())
 
@@ -108,20 +111,23 @@ def test_the_installed_command_starts(install, executables):
     assert 'doctor' in helped.stdout
 
 
-def test_installed_nodes_talk_to_each_other(install, executables):
-    """The caller ends with code 0 only if what it sent came back equal."""
-
-    def node(role: str) -> list[str]:
-        parameters = ['-p', f'role:={role}', '-p', 'timeout_sec:=60.0']
-        return in_workspace(install, str(executables['smoke_node']), '--ros-args', *parameters)
-
+def test_an_installed_node_runs_and_answers(install, executables):
+    node = in_workspace(install, str(executables['session_conductor']))
     with claimed_domain() as domain:
-        options = {'cwd': install, 'env': {**os.environ, 'ROS_DOMAIN_ID': str(domain)}}
-        with subprocess.Popen(node('echo'), **options) as echo:
-            caller = subprocess.run(node('caller'), **options, check=False)
-            echo.terminate()
-    assert caller.returncode == 0
-    assert echo.returncode == 0
+        ros = PrivateRos(domain)
+        process = subprocess.Popen(
+            node, cwd=install, env={**os.environ, 'ROS_DOMAIN_ID': str(domain)}
+        )
+        try:
+            client = ros.create_node('operator').create_client(
+                Trigger, names.SESSION_FINISH_SERVICE
+            )
+            assert ros.call(client, Trigger.Request(), 60.0).success
+            assert process.wait(timeout=60.0) == 0
+        finally:
+            process.kill()
+            process.wait()
+            ros.close()
 
 
 def test_executables_are_on_the_path_of_the_environment():
