@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from reward_learning_ros import core
-from reward_learning_ros.learning import LearningParameters, learn
+from reward_learning_ros.learning import LearningParameters
 from reward_learning_ros.learning.worker import MOST_DEATHS, LearningWorker
 
 PARAMETERS = LearningParameters(task='press', seed=3, target_ess=100.0, max_draws=500)
@@ -51,15 +51,6 @@ def corrections(count):
     return (core.CorrectionSequence.from_deltas(task.plan, deltas),)
 
 
-def test_it_learns_what_learning_here_would(worker):
-    job = worker.submit(corrections(3))
-    (outcome,) = await_(worker, lambda: not worker.is_busy)
-    assert outcome.job == job
-    here = learn(PARAMETERS, corrections(3))
-    np.testing.assert_array_equal(outcome.lesson.posterior.chains, here.posterior.chains)
-    np.testing.assert_array_equal(outcome.lesson.trajectory, here.trajectory)
-
-
 def test_a_new_job_replaces_the_one_at_work(worker):
     jobs = [worker.submit(corrections(count)) for count in (1, 2, 3, 4)]
     outcomes = await_(worker, lambda: not worker.is_busy)
@@ -82,16 +73,6 @@ def test_what_cannot_be_learned_is_said(worker):
     (outcome,) = await_(worker, lambda: not worker.is_busy)
     assert outcome.lesson is None
     assert 'have (8, 3)' in outcome.error
-
-
-def test_a_killed_process_is_replaced_and_its_job_done(worker):
-    deaths = worker.deaths
-    worker.submit(corrections(3))
-    os.kill(worker.process_id, signal.SIGKILL)
-    (outcome,) = await_(worker, lambda: not worker.is_busy)
-    assert outcome.lesson is not None
-    assert worker.deaths == deaths + 1
-    assert worker.fault == ''
 
 
 def test_a_job_that_kills_every_process_is_given_up(worker):

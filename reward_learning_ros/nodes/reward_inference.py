@@ -1,0 +1,303 @@
+"""The inference as a ROS 2 node: corrections in, θ and the next plan out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from nav_msgs.msg import Path as PathMessage
+from rclpy.clock import Clock, ClockType
+from rclpy.context import Context
+from rclpy.node import Node
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import MultiDOFJointTrajectory
+from visualization_msgs.msg import MarkerArray
+
+from reward_learning_ros.bags.errors import BagError
+from reward_learning_ros.bags.reading import BagReader
+from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.core.scenery import Thing
+from reward_learning_ros.interface import (
+    Correction,
+    DiagnosticReport,
+    InferenceStatus,
+    Plan,
+    SceneObject,
+)
+from reward_learning_ros.interface.inference import inference_diagnostic_of
+from reward_learning_ros.learning import Lesson
+from reward_learning_ros.nodes import names
+from reward_learning_ros.nodes.conversions import (
+    correction_from_message,
+    correction_markers,
+    diagnostic_report_to_message,
+    ideal_markers,
+    inference_status_from_message,
+    inference_status_to_message,
+    marker_array,
+    plan_from_message,
+    plan_markers,
+    plan_to_message,
+    playback_status_from_message,
+    scene_markers,
+    theta_samples_to_message,
+    theta_summary_to_message,
+)
+from reward_learning_ros.nodes.heartbeat import Heartbeat
+from reward_learning_ros.nodes.inferring import Inferring, News, Past
+from reward_learning_ros.nodes.parameters import declare
+from reward_learning_ros.nodes.reward_inference_parameters import RewardInferenceParameters
+from reward_learning_ros.nodes.running import run
+
+# How often it is looked whether something was learned; a small part of what learning takes.
+_PERIOD_SEC = 0.02
+_DIAGNOSTICS_PERIOD_SEC = 1.0
+# What a thing is to the person, as a color.
+_COLORS = {
+    'goal': (0.2, 0.7, 0.3, 0.5),
+    'obstacle': (0.8, 0.2, 0.2, 0.6),
+    'object': (0.6, 0.6, 0.6, 0.9),
+    'person': (0.9, 0.7, 0.5, 0.7),
+}
+
+
+class RewardInferenceNode(Node):
+    """Learns what the person wants and shows it."""
+
+    def __init__(self, *, context: Context | None = None) -> None:
+        super().__init__('reward_inference', context=context)
+        config = declare(self, RewardInferenceParameters)
+        self.inferring = Inferring(config, lambda: int(self.get_clock().now().nanoseconds))
+        task = self.inferring.paths.task
+        self._base_frame = self.inferring.paths.description.base_frame
+        self._scene = [_scene_object(thing) for thing in task.scene]
+        self._ideal: Plan | None = None
+        self._published: InferenceStatus | None = None
+        self._heartbeat = Heartbeat(self)
+        self._plan_publisher = self.create_publisher(
+            PathMessage, names.PLAN_TOPIC, names.LATCHED_QOS
+        )
+        self._theta_publisher = self.create_publisher(
+            Float64MultiArray, names.THETA_TOPIC, names.LATCHED_QOS
+        )
+        self._samples_publisher = self.create_publisher(
+            Float64MultiArray, names.THETA_SAMPLES_TOPIC, names.LATCHED_QOS
+        )
+        self._markers_publisher = self.create_publisher(
+            MarkerArray, names.MARKERS_TOPIC, names.LATCHED_QOS
+        )
+        self._status_publisher = self.create_publisher(
+            DiagnosticStatus, names.INFERENCE_STATUS_TOPIC, names.LATCHED_QOS
+        )
+        self._diagnostics_publisher = self.create_publisher(
+            DiagnosticArray, names.DIAGNOSTICS_TOPIC, names.DIAGNOSTICS_QOS
+        )
+        # Before anything is heard: corrections that were undone are known by then.
+        self._resume(config.bag)
+        self._listen()
+        for service, act in (
+            (names.INFERENCE_UNDO_SERVICE, self.inferring.undo),
+            (names.INFERENCE_RESET_SERVICE, self.inferring.reset),
+        ):
+            self.create_service(
+                Trigger,
+                service,
+                lambda request, response, act=act: self._on_service(act, response),
+            )
+        self.inferring.worker.start()
+        # By the wall: learning takes its time whatever the clock of ROS does.
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(_PERIOD_SEC, self._on_tick, clock=clock)
+        self.create_timer(_DIAGNOSTICS_PERIOD_SEC, self._publish_diagnostics, clock=clock)
+        self._publish_status()
+        self.get_logger().info(
+            f'inference is up: task {task.name}, {config.method}, {config.dependence}, '
+            f'{config.mode}, seed {config.seed}'
+        )
+
+    def destroy_node(self) -> None:
+        """End the process that learns, too."""
+        self.inferring.worker.stop()
+        super().destroy_node()
+
+    def _listen(self) -> None:
+        self.create_subscription(
+            MultiDOFJointTrajectory,
+            names.CORRECTIONS_TOPIC,
+            self._on_correction,
+            names.CORRECTIONS_QOS,
+        )
+        self.create_subscription(
+            DiagnosticStatus, names.PLAYBACK_STATUS_TOPIC, self._on_playback, names.LATCHED_QOS
+        )
+        self.create_subscription(
+            PathMessage, names.PARTICIPANT_IDEAL_TOPIC, self._on_ideal, names.LATCHED_QOS
+        )
+
+    def _resume(self, bag: str) -> None:
+        """Go on where the recording of this session ends, if there is one already."""
+        if not bag or not Path(bag).exists():
+            return
+        try:
+            past = read_past(Path(bag), self.resolve_topic_name)
+            self.inferring.resume(past)
+        except RewardLearningError as error:
+            self.get_logger().error(f'nothing is taken from the recording: {error}')
+            return
+        if past.plans:
+            self.get_logger().info(
+                f'goes on from the recording: {len(past.plans)} plans, '
+                f'{len(past.corrections)} corrections'
+            )
+            self._publish(News(plan=self.inferring.plan))
+
+    def _on_correction(self, message: MultiDOFJointTrajectory) -> None:
+        try:
+            self.inferring.correct(correction_from_message(message, frame_id=self._base_frame))
+        except RewardLearningError as error:
+            self.get_logger().warning(f'correction ignored: {error}')
+            return
+        self._on_tick()
+        self._publish_markers()
+
+    def _on_playback(self, message: DiagnosticStatus) -> None:
+        try:
+            self.inferring.watch(playback_status_from_message(message).state)
+        except RewardLearningError as error:
+            self.get_logger().error(f'playback status refused: {error}')
+
+    def _on_ideal(self, message: PathMessage) -> None:
+        try:
+            self._ideal = plan_from_message(message, frame_id=self._base_frame)
+        except RewardLearningError as error:
+            self.get_logger().error(f'ideal refused: {error}')
+            return
+        self._publish_markers()
+
+    def _on_service(self, act: Any, response: Any) -> Any:
+        try:
+            news = act()
+        except RewardLearningError as error:
+            response.success, response.message = False, str(error)
+            return response
+        self._publish(news)
+        self._publish_status()
+        response.success = True
+        response.message = f'{len(self.inferring.learner.corrections)} corrections are left'
+        return response
+
+    def _on_tick(self) -> None:
+        news = self.inferring.advance()
+        if news is not None:
+            self._publish(news)
+        self._publish_status()
+
+    def _publish(self, news: News) -> None:
+        if news.lesson is not None:
+            self._publish_lesson(news.lesson)
+        if news.plan is not None:
+            self._plan_publisher.publish(plan_to_message(news.plan))
+        self._publish_markers()
+
+    def _publish_lesson(self, lesson: Lesson) -> None:
+        self._theta_publisher.publish(theta_summary_to_message(lesson.theta))
+        self._samples_publisher.publish(theta_samples_to_message(lesson.samples))
+        weights = ', '.join(
+            f'{name} {mean:.2f}'
+            for name, mean in zip(lesson.theta.features, lesson.theta.mean, strict=True)
+        )
+        self.get_logger().info(f'learned from {lesson.corrections} corrections: {weights}')
+        for reason in lesson.reasons:
+            self.get_logger().warning(f'the plan stays as it was: {reason}')
+
+    def _publish_status(self) -> None:
+        status = self.inferring.status
+        if status == self._published:
+            return
+        if status.fault and (self._published is None or status.fault != self._published.fault):
+            self.get_logger().error(status.fault)
+        self._status_publisher.publish(inference_status_to_message(status))
+        self._published = status
+
+    def _publish_diagnostics(self) -> None:
+        report = DiagnosticReport(
+            stamp_ns=int(self.get_clock().now().nanoseconds),
+            diagnostics=(inference_diagnostic_of(self.inferring.status),),
+        )
+        self._diagnostics_publisher.publish(diagnostic_report_to_message(report))
+
+    def _publish_markers(self) -> None:
+        plan = self.inferring.plan
+        if plan is None:
+            return
+        markers = scene_markers(self._base_frame, self._scene)
+        markers += plan_markers(plan)
+        markers += correction_markers(plan, self.inferring.shown_corrections)
+        if self._ideal is not None:
+            markers += ideal_markers(self._ideal)
+        self._markers_publisher.publish(marker_array(markers))
+
+
+def read_past(bag: Path, resolve: Any) -> Past:
+    """Return what an inference before this one had heard and shown, from the session's recording.
+
+    Args:
+        bag: The recording.
+        resolve: Gives the full name of a topic.
+
+    Raises:
+        BagError: Nothing of it can be read.
+    """
+    plan_topic, corrections_topic, status_topic = (
+        resolve(topic)
+        for topic in (names.PLAN_TOPIC, names.CORRECTIONS_TOPIC, names.INFERENCE_STATUS_TOPIC)
+    )
+    plans: dict[int, Plan] = {}
+    corrections: dict[int, Correction] = {}
+    status: InferenceStatus | None = None
+    with BagReader(bag) as reader:
+        topics = [
+            topic
+            for topic in (plan_topic, corrections_topic, status_topic)
+            if topic in reader.topics
+        ]
+        for message in reader.messages(topics):
+            try:
+                content = message.decoded()
+            except BagError:
+                # Cut off by what ended the session before.
+                continue
+            if message.topic.name == plan_topic:
+                plan = plan_from_message(content)
+                plans[plan.stamp_ns] = plan
+            elif message.topic.name == corrections_topic:
+                correction = correction_from_message(content)
+                corrections.setdefault(correction.stamp_ns, correction)
+            else:
+                status = inference_status_from_message(content)
+    return Past(
+        plans=tuple(plans.values()), corrections=tuple(corrections.values()), status=status
+    )
+
+
+def _scene_object(thing: Thing) -> SceneObject:
+    return SceneObject(
+        name=thing.name,
+        shape=thing.shape,  # type: ignore[arg-type]  # checked there
+        position=thing.position,
+        size=thing.size,
+        orientation=thing.orientation,
+        color=_COLORS[thing.role],  # type: ignore[arg-type]
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the inference."""
+    return run(lambda context: RewardInferenceNode(context=context), arguments)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
