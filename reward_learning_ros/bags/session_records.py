@@ -12,7 +12,8 @@ from reward_learning_ros.bags.problems import Problem
 from reward_learning_ros.bags.reading import BagMessage, BagReader
 from reward_learning_ros.bags.session_topics import (
     CORRECTIONS,
-    DIAGNOSTICS,
+    INFERENCE,
+    PARTICIPANT,
     PLAN,
     SAMPLES,
     STATUS,
@@ -22,22 +23,20 @@ from reward_learning_ros.bags.session_topics import (
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
     Correction,
+    InferenceStatus,
+    ParticipantStatus,
     Plan,
     PlaybackStatus,
     ThetaSamples,
     ThetaSummary,
     correction_from_message,
-    diagnostic_report_from_message,
+    inference_status_from_message,
+    participant_status_from_message,
     plan_from_message,
     playback_status_from_message,
     theta_samples_from_message,
     theta_summary_from_message,
 )
-
-# The diagnostic in which the inference tells what it has learned from, and the value that lists
-# the stamps of those corrections: after an undo or a reset they are not all.
-INFERENCE_DIAGNOSTIC = 'reward_inference'
-LEARNED_FROM_KEY = 'learned_from'
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     PLAN: plan_from_message,
@@ -45,7 +44,8 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     STATUS: playback_status_from_message,
     THETA: theta_summary_from_message,
     SAMPLES: theta_samples_from_message,
-    DIAGNOSTICS: diagnostic_report_from_message,
+    INFERENCE: inference_status_from_message,
+    PARTICIPANT: participant_status_from_message,
 }
 
 
@@ -56,19 +56,20 @@ class SessionRecords:
     Attributes:
         plans: all that were shown.
         corrections: all that were made.
-        learned_from: stamps of the corrections that the last θ is from, in their order; None if
-            nobody said.
-        theta: the last one; None if none was learned.
-        samples: likewise.
+        thetas: all that were published, each with the time of its recording.
+        samples: the last ones; None if none were published.
+        inference: what the inference said last; None if it said nothing.
+        participant: what a simulated participant said last; None without one.
         statuses: what playback said, each with the time of its recording.
         problems: what is wrong with the bag.
     """
 
     plans: tuple[Plan, ...]
     corrections: tuple[Correction, ...]
-    learned_from: tuple[int, ...] | None
-    theta: ThetaSummary | None
+    thetas: tuple[tuple[int, ThetaSummary], ...]
     samples: ThetaSamples | None
+    inference: InferenceStatus | None
+    participant: ParticipantStatus | None
     statuses: tuple[tuple[int, PlaybackStatus], ...]
     problems: tuple[Problem, ...]
 
@@ -99,8 +100,8 @@ def records_of(bag: BagReader, topics: SessionTopics) -> SessionRecords:
     plans: dict[int, Plan] = {}
     corrections: dict[int, Correction] = {}
     statuses: list[tuple[int, PlaybackStatus]] = []
+    thetas: list[tuple[int, ThetaSummary]] = []
     last: dict[str, Any] = {}
-    learned_from: tuple[int, ...] | None = None
     for message in bag.messages(list(parts)):
         part = parts[message.topic.name]
         record = read_record(part, message, problems)
@@ -112,18 +113,17 @@ def records_of(bag: BagReader, topics: SessionTopics) -> SessionRecords:
             corrections.setdefault(record.stamp_ns, record)
         elif part == STATUS:
             statuses.append((message.time_ns, record))
-        elif part == DIAGNOSTICS:
-            for diagnostic in record.diagnostics:
-                if diagnostic.name == INFERENCE_DIAGNOSTIC:
-                    learned_from = _stamps(diagnostic.values, learned_from)
+        elif part == THETA:
+            thetas.append((message.time_ns, record))
         else:
             last[part] = record
     return SessionRecords(
         plans=tuple(plans.values()),
         corrections=tuple(corrections.values()),
-        learned_from=learned_from,
-        theta=last.get(THETA),
+        thetas=tuple(thetas),
         samples=last.get(SAMPLES),
+        inference=last.get(INFERENCE),
+        participant=last.get(PARTICIPANT),
         statuses=tuple(statuses),
         problems=(*bag.problems, *problems),
     )
@@ -139,11 +139,3 @@ def read_record(part: str, message: BagMessage, problems: list[Problem]) -> Any:
     except RewardLearningError as error:
         problems.append(message.problem(str(error)))
     return None
-
-
-def _stamps(values: Mapping[str, str], before: tuple[int, ...] | None) -> tuple[int, ...] | None:
-    """Return the stamps that a diagnostic lists; if it lists none, those from before."""
-    words = values.get(LEARNED_FROM_KEY)
-    if words is None or not all(map(str.isdecimal, words.split())):
-        return before
-    return tuple(map(int, words.split()))

@@ -30,7 +30,8 @@ STATUS = 'status'
 CORRECTIONS = 'corrections'
 THETA = 'theta'
 SAMPLES = 'samples'
-DIAGNOSTICS = 'diagnostics'
+INFERENCE = 'inference'
+PARTICIPANT = 'participant'
 TORQUES = 'torques'
 JOINTS = 'joints'
 POSE = 'pose'
@@ -45,7 +46,10 @@ PARTS: Mapping[str, Part] = {
     ),
     THETA: Part(topic='theta', type_name='std_msgs/msg/Float64MultiArray'),
     SAMPLES: Part(topic='theta/samples', type_name='std_msgs/msg/Float64MultiArray'),
-    DIAGNOSTICS: Part(topic='diagnostics', type_name='diagnostic_msgs/msg/DiagnosticArray'),
+    INFERENCE: Part(topic='inference/status', type_name='diagnostic_msgs/msg/DiagnosticStatus'),
+    PARTICIPANT: Part(
+        topic='participant/status', type_name='diagnostic_msgs/msg/DiagnosticStatus'
+    ),
     TORQUES: Part(
         topic=f'{_BROADCASTER}/external_joint_torques', type_name='sensor_msgs/msg/JointState'
     ),

@@ -1,0 +1,178 @@
+"""θ inferred anew from a bag, by the code that infers it live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from reward_learning_ros import core
+from reward_learning_ros.bags.errors import BagError
+from reward_learning_ros.bags.problems import Problem
+from reward_learning_ros.bags.reading import BagReader
+from reward_learning_ros.bags.redetection import RedetectionParameters, redetect
+from reward_learning_ros.bags.session_records import SessionRecords, records_of
+from reward_learning_ros.bags.session_topics import SessionTopics
+from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.interface import Correction, Plan, ThetaSummary
+from reward_learning_ros.learning import Learner, LearningParameters, Lesson, learn
+from reward_learning_ros.learning.lesson import tool_paths_of
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Recorded:
+    """What a bag holds to learn from.
+
+    Attributes:
+        path: of the session or bag.
+        plans: all that were shown.
+        corrections: those that count, as undo and reset left them.
+        published: the θ that was published for just these corrections; None if there is none.
+        problems: what is wrong with the bag.
+    """
+
+    path: Path
+    plans: tuple[Plan, ...]
+    corrections: tuple[Correction, ...]
+    published: ThetaSummary | None
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reinference:
+    """What was learned anew.
+
+    Attributes:
+        recorded: what it was learned from.
+        lesson: θ and the plan that follows.
+        problems: what is wrong with the bag, or cannot be learned from.
+    """
+
+    recorded: Recorded
+    lesson: Lesson
+    problems: tuple[str, ...]
+
+    @property
+    def equals_published(self) -> bool | None:
+        """Whether θ is, to the last digit, that of the session; None if there is none."""
+        published = self.recorded.published
+        if published is None:
+            return None
+        return bool(np.array_equal(published.table, self.lesson.theta.table))
+
+
+def read_recorded(path: Path, topics: Mapping[str, str] | None = None) -> Recorded:
+    """Read plans and corrections as they were recorded.
+
+    Raises:
+        BagError: There is no bag, or it has no plan or no correction.
+    """
+    with BagReader(path) as bag:
+        records = records_of(bag, SessionTopics(bag.topics, topics or {}))
+    corrections = _that_count(records)
+    if not corrections:
+        raise BagError(f'{path}: holds no correction to learn from{_first(records.problems)}')
+    published = None
+    if records.inference is not None and records.thetas:
+        stamps = tuple(correction.stamp_ns for correction in corrections)
+        if records.inference.learned_from_ns == stamps:
+            published = records.thetas[-1][1]
+    return Recorded(
+        path=path,
+        plans=records.plans,
+        corrections=corrections,
+        published=published,
+        problems=records.problems,
+    )
+
+
+def detect_recorded(
+    path: Path,
+    parameters: RedetectionParameters,
+    topics: Mapping[str, str] | None = None,
+    *,
+    on_progress: Callable[[int], None] | None = None,
+) -> Recorded:
+    """Read plans, and find the corrections anew in the samples of the arm.
+
+    Raises:
+        BagError: There is no bag, it has no plan or samples, or no correction was found.
+    """
+    with BagReader(path) as bag:
+        found = redetect(
+            bag, SessionTopics(bag.topics, topics or {}), parameters, on_progress=on_progress
+        )
+    if not found.corrections:
+        raise BagError(
+            f'{path}: no correction was found among {found.counts.contacts} contacts in '
+            f'{found.samples} samples{_first(found.problems)}'
+        )
+    return Recorded(
+        path=path,
+        plans=found.plans,
+        corrections=found.corrections,
+        published=None,
+        problems=found.problems,
+    )
+
+
+def reinfer(
+    recorded: Recorded,
+    parameters: LearningParameters,
+    *,
+    task: core.Task | None = None,
+    on_progress: Callable[[core.Progress], None] | None = None,
+    threads: int | None = None,
+) -> Reinference:
+    """Learn anew from what was recorded: the same every time for the same arguments.
+
+    Args:
+        recorded: What to learn from.
+        parameters: What is learned and how.
+        task: The task, if it is loaded already.
+        on_progress: Told how far the inference is.
+        threads: How many; all cores by default. The result does not depend on it.
+
+    Raises:
+        RewardLearningError: Nothing can be learned from it; says why.
+    """
+    paths = tool_paths_of(parameters, task)
+    learner = Learner(paths)
+    problems = [str(problem) for problem in recorded.problems]
+    for plan in recorded.plans:
+        _add(learner.add_plan, plan, f'plan {plan.stamp_ns}', problems)
+    for correction in recorded.corrections:
+        _add(learner.add_correction, correction, f'correction {correction.stamp_ns}', problems)
+    problems += [
+        f'correction {correction.stamp_ns}: its plan, {correction.plan_stamp_ns}, is not there'
+        for correction in learner.waiting
+    ]
+    sequences = learner.sequences()
+    if not sequences:
+        raise BagError(f'{recorded.path}: nothing to learn from: {"; ".join(problems)}')
+    lesson = learn(
+        parameters, sequences, task=paths.task, on_progress=on_progress, threads=threads
+    )
+    return Reinference(recorded=recorded, lesson=lesson, problems=tuple(problems))
+
+
+def _add(
+    add: Callable[..., object], record: Plan | Correction, name: str, problems: list[str]
+) -> None:
+    try:
+        add(record)
+    except RewardLearningError as error:
+        problems.append(f'{name}: {error}')
+
+
+def _that_count(records: SessionRecords) -> tuple[Correction, ...]:
+    if records.inference is None or not records.inference.heard:
+        return records.corrections
+    counted = set(records.inference.corrections_ns)
+    return tuple(c for c in records.corrections if c.stamp_ns in counted)
+
+
+def _first(problems: tuple[Problem, ...]) -> str:
+    return f' ({problems[0]})' if problems else ''
