@@ -15,11 +15,11 @@ from launch.events.process import SignalProcess
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution, ThisLaunchFileDir
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
 
 from launch import LaunchDescription
 from reward_learning_ros.parameters import from_texts, specifications, text_of
 from reward_learning_ros.session.description import CONDUCTOR, PACKAGE, RECORDER, begin
+from reward_learning_ros.session.launching import launch_parameters
 from reward_learning_ros.session.parameters import SessionParameters
 from reward_learning_ros.session.supervisor import may_start_again
 
@@ -90,7 +90,7 @@ class _Session:
             executable=node.executable,
             name=node.name,
             namespace=node.namespace,
-            parameters=[{key: _value(value) for key, value in node.parameters.items()}],
+            parameters=launch_parameters(node),
             remappings=list(node.remappings),
             arguments=list(node.arguments),
             output='both',
@@ -131,10 +131,3 @@ class _Session:
                 signal_number='SIGINT', process_matcher=lambda process: process is action
             )
         )
-
-
-def _value(value):
-    """Return a parameter such that launch does not read a text that looks like a number as one."""
-    if isinstance(value, list):
-        return ParameterValue(value, value_type=list[type(value[0])])
-    return ParameterValue(value, value_type=type(value))

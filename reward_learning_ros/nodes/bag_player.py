@@ -47,7 +47,8 @@ class BagPlayerNode(Node):
             self._topic_publishers[recorded] = self.create_publisher(
                 _message_type(self._reader.topics[recorded].type_name),
                 topic,
-                names.TOPIC_QOS.get(topic, names.DIAGNOSTICS_QOS),
+                # All of it, also for those who come later or are slower.
+                names.CORRECTIONS_QOS,
             )
         self._messages: Iterator[BagMessage] = self._reader.messages(list(self._topic_publishers))
         self._next = next(self._messages, None)

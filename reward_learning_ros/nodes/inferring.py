@@ -165,6 +165,14 @@ class Inferring:
                 f'the plan {correction.plan_stamp_ns} that it corrects is not known'
             )
 
+    def know(self, plan: Plan) -> None:
+        """Take note of a plan that was shown elsewhere, and that may have been corrected.
+
+        Raises:
+            RewardLearningError: It is no plan of the task.
+        """
+        self.learner.add_plan(plan)
+
     def watch(self, playback: PlaybackState) -> None:
         """Take note of what playback does."""
         self._playback = playback

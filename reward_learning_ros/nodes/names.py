@@ -20,6 +20,8 @@ DIAGNOSTICS_TOPIC = 'diagnostics'
 MARKERS_TOPIC = 'markers'
 SESSION_STATUS_TOPIC = 'session/status'
 HEARTBEAT_TOPIC = 'heartbeat'
+# Plans of a recording that is played again: its corrections are of these.
+RECORDED_PLAN_TOPIC = 'recorded/plan'
 INFERENCE_STATUS_TOPIC = 'inference/status'
 # What a simulated participant wants, for those who judge the session afterwards.
 PARTICIPANT_STATUS_TOPIC = 'participant/status'
@@ -92,6 +94,7 @@ TOPIC_QOS = {
     PARTICIPANT_STATUS_TOPIC: LATCHED_QOS,
     PARTICIPANT_IDEAL_TOPIC: LATCHED_QOS,
     HEARTBEAT_TOPIC: DIAGNOSTICS_QOS,
+    RECORDED_PLAN_TOPIC: CORRECTIONS_QOS,
 }
 
 # What franka_robot_state_broadcaster publishes in the robot's namespace, and joint_states.

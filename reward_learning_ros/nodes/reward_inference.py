@@ -134,8 +134,20 @@ class RewardInferenceNode(Node):
             DiagnosticStatus, names.PLAYBACK_STATUS_TOPIC, self._on_playback, names.LATCHED_QOS
         )
         self.create_subscription(
+            PathMessage,
+            names.RECORDED_PLAN_TOPIC,
+            self._on_recorded_plan,
+            names.CORRECTIONS_QOS,
+        )
+        self.create_subscription(
             PathMessage, names.PARTICIPANT_IDEAL_TOPIC, self._on_ideal, names.LATCHED_QOS
         )
+
+    def _on_recorded_plan(self, message: PathMessage) -> None:
+        try:
+            self.inferring.know(plan_from_message(message, frame_id=self._base_frame))
+        except RewardLearningError as error:
+            self.get_logger().warning(f'recorded plan ignored: {error}')
 
     def _resume(self, bag: str) -> None:
         """Go on where the recording of this session ends, if there is one already."""
