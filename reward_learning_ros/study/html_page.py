@@ -34,7 +34,7 @@ dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr));
   gap: .15rem 2rem; margin: .5rem 0; }
 dl div { display: flex; gap: .6rem; border-bottom: 1px solid var(--line); padding: .12rem 0; }
 dt { color: var(--faint); flex: 0 0 55%; } dd { margin: 0; overflow-wrap: anywhere; }
-.wide { overflow-x: auto; }
+.wide { overflow-x: auto; margin: .6rem 0 1.5rem; }
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .75rem; text-align: right; border-bottom: 1px solid var(--line);
   vertical-align: top; }

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Mapping
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from reward_learning_ros.study import figure_style
@@ -37,15 +38,19 @@ def inline_svg(figure: Any, name: str, description: str) -> str:
     """Return a figure as an `svg` element.
 
     Args:
-        figure: A Matplotlib figure; to be called in the style that it was drawn in.
+        figure: A Matplotlib figure, to be called in the style that it was drawn in; or the SVG
+            file that one was saved in.
         name: Of the figure, one of its own on the page: letters and `-`.
         description: What is to be seen, for those who cannot.
     """
-    buffer = io.StringIO()
-    figure.savefig(
-        buffer, format='svg', transparent=True, metadata={'Date': None, 'Creator': None}
-    )
-    text = buffer.getvalue()
+    if isinstance(figure, Path):
+        text = figure.read_text(encoding='utf-8')
+    else:
+        buffer = io.StringIO()
+        figure.savefig(
+            buffer, format='svg', transparent=True, metadata={'Date': None, 'Creator': None}
+        )
+        text = buffer.getvalue()
     # The page has its own head, and no link to elsewhere.
     text = text[_FIRST_TAG.search(text).start() :]  # type: ignore[union-attr]
     for part in ('metadata', 'style'):

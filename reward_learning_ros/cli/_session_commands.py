@@ -1,0 +1,53 @@
+"""The commands that run the session of a trial."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from reward_learning_ros.parameters import from_mapping
+from reward_learning_ros.parameters.arguments import text_of
+from reward_learning_ros.session.parameters import SessionParameters
+from reward_learning_ros.study.ledger import ABORTED, ATTEMPT_STEP, Ledger, TrialRecord
+from reward_learning_ros.study.tidy import wanted_theta
+
+
+def session_values(ledger: Ledger, record: TrialRecord, sessions: Path) -> dict[str, Any]:
+    """Return what a trial's session differs in from the defaults, checked."""
+    trial = record.trial
+    number = record.session_number
+    if record.state == ABORTED:
+        # The next attempt has a session of its own.
+        number += ATTEMPT_STEP
+    values = {
+        'sessions': str(sessions),
+        'study': ledger.protocol.name,
+        'participant': trial.participant,
+        'trial': number,
+        'task': trial.goal.task,
+        'method': trial.condition.method,
+        'dependence': trial.condition.dependence,
+        'mode': trial.condition.mode,
+        'arm': ledger.protocol.arm,
+        'participant_model': ledger.protocol.participant_model,
+        'participant_theta': tuple(float(weight) for weight in wanted_theta(trial.goal)),
+        'seed': trial.seed,
+    }
+    from_mapping(SessionParameters, values)
+    return values
+
+
+def session_command(values: dict[str, Any]) -> str:
+    """Return the command that runs a session."""
+    words = ['reward_learning', 'session']
+    for name, value in values.items():
+        words.append('--' + name.replace('_', '-'))
+        words += [str(item) for item in (value if isinstance(value, tuple) else (value,))]
+    return shlex.join(words)
+
+
+def launch_command(values: dict[str, Any]) -> str:
+    """Return the same for ROS 2's own launch."""
+    words = ['ros2', 'launch', 'reward_learning_ros', 'session.launch.py']
+    return shlex.join([*words, *(f'{name}:={text_of(value)}' for name, value in values.items())])

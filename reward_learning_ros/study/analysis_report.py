@@ -1,0 +1,244 @@
+"""The report of a study's analysis: figures and tables of every measure, and what is left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from reward_learning_ros.study.figure_style import (
+    BLACK,
+    PAGE_IN,
+    draw_bars,
+    new_figure,
+    publication_style,
+)
+from reward_learning_ros.study.html_page import Tile, number
+from reward_learning_ros.study.ledger import DONE, EXCLUDED, STATES
+from reward_learning_ros.study.mixed_model import MixedModel
+from reward_learning_ros.study.protocol import Protocol
+from reward_learning_ros.study.run_report import (
+    FigureBlock,
+    RunReport,
+    Section,
+    TableBlock,
+    give_or_take,
+)
+from reward_learning_ros.study.statistics import p_text
+from reward_learning_ros.study.tidy import TrialRow
+from reward_learning_ros.study.trial_analysis import Cell, MeasureAnalysis
+
+_OVER_ALL = 'all tasks'
+
+
+def analysis_report(
+    protocol: Protocol, rows: Sequence[TrialRow], analyses: Sequence[MeasureAnalysis]
+) -> RunReport:
+    """Return what the report of a study's analysis holds."""
+    states = Counter(row['state'] for row in rows)
+    participants = {row['participant'] for row in rows}
+    finished = {row['participant'] for row in rows if row['state'] == DONE}
+    with publication_style():
+        sections = [_section(protocol, analysis) for analysis in analyses]
+    return RunReport(
+        title=f'Study {protocol.name}',
+        subtitle=f'{", ".join(goal.name for goal in protocol.goals)} under '
+        f'{", ".join(condition.name for condition in protocol.conditions)}',
+        tiles=[
+            Tile(
+                label='Participants',
+                value=str(len(finished)),
+                note=f'of {len(participants)} enrolled',
+            ),
+            *(
+                Tile(label=f'Trials {state}', value=str(states[state]))
+                for state in STATES
+                if states[state] or state == DONE
+            ),
+        ],
+        sections=[*sections, _left_out(rows)],
+        configuration={
+            'conditions': '; '.join(
+                f'{each.name}: {each.method}, {each.dependence}, {each.mode}'
+                for each in protocol.conditions
+            ),
+            'blocks': protocol.blocks,
+            'arm': protocol.arm,
+            'participants are': protocol.participant_model,
+            'seed': protocol.seed,
+        },
+    )
+
+
+def _section(protocol: Protocol, analysis: MeasureAnalysis) -> Section:
+    blocks: list[Any] = [
+        FigureBlock(
+            name=analysis.column.replace('_', '-'),
+            figure=measure_figure(protocol, analysis),
+            caption=f'{analysis.label}: means with 95 % intervals; dots are participants. '
+            'Lower is better.',
+        ),
+        _means(protocol, analysis.cells),
+    ]
+    if analysis.effects:
+        blocks.append(
+            TableBlock(
+                columns=('effect', 'F', 'df', 'p', 'ε', 'partial η²', '95 %'),
+                rows=[
+                    (
+                        effect.name,
+                        number(effect.f, 2),
+                        ', '.join(f'{effect.epsilon * df:.1f}' for df in effect.df),
+                        _p(effect.p_corrected),
+                        number(effect.epsilon, 2),
+                        number(effect.eta_squared, 2),
+                        _interval(effect.eta_squared_interval, 2),
+                    )
+                    for effect in analysis.effects
+                ],
+                caption='Repeated-measures analysis of variance, degrees of freedom corrected by '
+                f'Greenhouse and Geisser, {len(analysis.participants)} participants.',
+            )
+        )
+    if analysis.comparisons:
+        blocks.append(
+            TableBlock(
+                columns=('comparison', 'difference', '95 %', 't', 'p (Holm)', 'd', '95 %'),
+                rows=[
+                    (
+                        f'{each.first} − {each.second}',
+                        number(each.difference),
+                        _interval(each.interval, 3),
+                        f't({each.df}) = {number(each.t, 2)}',
+                        _p(each.p_holm),
+                        number(each.effect_size, 2),
+                        _interval(each.effect_size_interval, 2),
+                    )
+                    for each in analysis.comparisons
+                ],
+                caption='Paired t-tests of each participant’s mean over tasks; d is Cohen’s d_z.',
+            )
+        )
+    if analysis.model is not None:
+        blocks.append(_model(protocol, analysis.model))
+    return Section(title=analysis.label, blocks=blocks, warnings=analysis.remarks)
+
+
+def _model(protocol: Protocol, model: MixedModel) -> TableBlock:
+    doubt = '' if model.converged else ' The fit did not converge: do not rely on it.'
+    first, task = protocol.conditions[0].name, protocol.goals[0].name
+    return TableBlock(
+        columns=('fixed effect', 'value', 'standard error', '95 %', 'p'),
+        rows=[
+            (
+                each.name,
+                number(each.value),
+                number(each.standard_error),
+                _interval(each.interval, 3),
+                _p(each.p),
+            )
+            for each in model.coefficients
+        ],
+        caption=f'Mixed model of all {model.observations} trials, against {first} in {task}. '
+        f'Spread (sd) between participants {model.participant_sd:.3f}, between tasks of one '
+        f'{model.trial_sd:.3f}, left {model.residual_sd:.3f}.{doubt}',
+    )
+
+
+def measure_figure(protocol: Protocol, analysis: MeasureAnalysis) -> Any:
+    """Draw a measure by task and condition; to be called in `publication_style`."""
+    goals = [*(goal.name for goal in protocol.goals)]
+    groups = [*goals, ''] if len(goals) > 1 else goals
+    conditions = [condition.name for condition in protocol.conditions]
+    cells = {(cell.goal, cell.condition): cell for cell in analysis.cells}
+    figure, panels = new_figure(width_in=min(PAGE_IN, 2.0 + 1.4 * len(groups)), height_in=2.8)
+    panel = panels[0, 0]
+    series = {
+        condition: (
+            [np.nan_to_num(cells[group, condition].mean) for group in groups],
+            [np.nan_to_num(cells[group, condition].half) for group in groups],
+        )
+        for condition in conditions
+    }
+    names = [group.replace('/', '\n') or _OVER_ALL for group in groups]
+    places = draw_bars(panel, names, series)
+    for condition in conditions:
+        for place, group in zip(places[condition], groups, strict=True):
+            dots = sorted(cells[group, condition].values.values())
+            shifts = 0.25 * np.linspace(-1, 1, len(dots)) * 0.8 / len(conditions)
+            # In an order that spreads neighbours: equal values must not hide each other.
+            panel.plot(
+                place + shifts[np.argsort(np.arange(len(dots)) % 3, kind='stable')],
+                dots,
+                'o',
+                markersize=2.8,
+                color='white',
+                markeredgecolor=BLACK,
+                markeredgewidth=0.5,
+                zorder=3,
+            )
+    panel.set_ylabel(analysis.label)
+    panel.set_ylim(bottom=0.0)
+    if len(goals) > 1:
+        panel.axvline(len(goals) - 0.5, color=BLACK, linewidth=0.6, linestyle=':')
+    figure.legend(
+        *panel.get_legend_handles_labels(), loc='outside upper center', ncols=len(conditions)
+    )
+    return figure
+
+
+def _means(protocol: Protocol, cells: Sequence[Cell]) -> TableBlock:
+    conditions = [condition.name for condition in protocol.conditions]
+    found = {(cell.goal, cell.condition): cell for cell in cells}
+    goals = [*(goal.name for goal in protocol.goals), '']
+    return TableBlock(
+        columns=('', *conditions),
+        rows=[
+            (
+                goal or _OVER_ALL,
+                *(
+                    f'{give_or_take(cell.mean, cell.half)} (n = {cell.count})'
+                    for cell in (found[goal, condition] for condition in conditions)
+                ),
+            )
+            for goal in goals
+        ],
+        caption='Means ± half of their 95 % intervals. Over all tasks: of the participants who '
+        'did all of them.',
+    )
+
+
+def _left_out(rows: Sequence[TrialRow]) -> Section:
+    """Return the trials that the analysis does without, and why."""
+    left = [row for row in rows if row['state'] != DONE]
+    return Section(
+        title='Trials that are left out',
+        paragraphs=[] if left else ['None.'],
+        blocks=[
+            TableBlock(
+                columns=('participant', 'trial', 'task', 'condition', 'state', 'reason'),
+                rows=[
+                    (
+                        row['participant'],
+                        str(row['trial']),
+                        row['task'],
+                        row['condition'],
+                        row['state'],
+                        row['reason'],
+                    )
+                    for row in sorted(left, key=lambda row: row['state'] != EXCLUDED)
+                ],
+                text_columns=(2, 3, 4, 5),
+            )
+        ],
+    )
+
+
+def _interval(interval: tuple[float, float], digits: int) -> str:
+    return f'[{number(interval[0], digits)}, {number(interval[1], digits)}]'
+
+
+def _p(p: float) -> str:
+    return p_text(p).removeprefix('p ').removeprefix('= ')

@@ -1,0 +1,181 @@
+"""The data of a study as tables: one row for each trial, and one for each weight learned in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reward_learning_ros.core.errors import InvalidInputError, MissingExtraError, UnknownNameError
+from reward_learning_ros.core.planner import regret
+from reward_learning_ros.core.task import Task
+from reward_learning_ros.core.tasks import load_task
+from reward_learning_ros.study.ledger import DONE, Ledger, TrialRecord
+from reward_learning_ros.study.protocol import Goal
+
+SUMMARY_FILE = 'summary.json'
+TABLE_FORMATS = ('.csv', '.parquet')
+# Numbers that a session's summary has under the same name.
+_COPIED = ('corrections', 'passes', 'duration_sec', 'beta', 'initial_regret')
+
+TrialRow = dict[str, Any]
+
+
+def trial_rows(ledger: Ledger) -> list[TrialRow]:
+    """Return a row for each trial of each participant, whatever became of it.
+
+    Measures stand in the rows of trials that are done; Error and Regret are those of the session,
+    else, where the participant is a person, of the θ that they were asked to teach.
+
+    Raises:
+        InvalidInputError: A trial is done, but its session left no summary that can be read.
+    """
+    return [
+        _trial_row(ledger, record) for records in ledger.records().values() for record in records
+    ]
+
+
+def theta_rows(ledger: Ledger) -> list[TrialRow]:
+    """Return a row for each weight that was learned in a trial that is done."""
+    rows = []
+    for records in ledger.records().values():
+        for record in records:
+            summary = _summary(ledger, record)
+            if summary is None:
+                continue
+            wanted = wanted_theta(record.trial.goal)
+            task = _task(record.trial.goal.task)
+            for index, feature in enumerate(task.feature_names):
+                weight = summary['theta'].get(feature)
+                if weight is not None:
+                    rows.append(
+                        {
+                            'participant': record.trial.participant,
+                            'trial': record.trial.number,
+                            'task': record.trial.goal.task,
+                            'condition': record.trial.condition.name,
+                            'feature': feature,
+                            'mean': weight['mean'],
+                            'sd': weight['sd'],
+                            'low': weight['interval'][0],
+                            'high': weight['interval'][1],
+                            'wanted': float(wanted[index]),
+                        }
+                    )
+    return rows
+
+
+def write_table(rows: Sequence[TrialRow], path: Path) -> None:
+    """Write rows as CSV or Parquet.
+
+    Raises:
+        InvalidInputError: The file cannot be written.
+        MissingExtraError: The packages for tables are not installed.
+    """
+    if path.suffix not in TABLE_FORMATS:
+        raise InvalidInputError(f'{path} must end in {" or ".join(TABLE_FORMATS)}')
+    try:
+        import pandas
+    except ImportError as error:
+        raise MissingExtraError('pandas', 'study', 'writing tables') from error
+    table = pandas.DataFrame(rows).convert_dtypes()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == '.csv':
+            table.to_csv(path, index=False)
+        else:
+            table.to_parquet(path, index=False)
+    except OSError as error:
+        raise InvalidInputError(f'{path} cannot be written: {error}') from error
+
+
+def session_path(ledger: Ledger, record: TrialRecord) -> Path:
+    """Return the folder of the session of a trial's last attempt."""
+    return ledger.folder / record.trial.participant / f'{record.session_number:03d}'
+
+
+def wanted_theta(goal: Goal) -> np.ndarray:
+    """Return the θ (d,) that a participant is asked to teach.
+
+    Raises:
+        UnknownNameError: The task has no such preset.
+    """
+    presets = _task(goal.task).presets
+    name = goal.preset or next(iter(presets), '')
+    if name not in presets:
+        raise UnknownNameError(f'preset of task {goal.task}', name, presets)
+    return np.asarray(presets[name])
+
+
+def _trial_row(ledger: Ledger, record: TrialRecord) -> TrialRow:
+    trial = record.trial
+    row: TrialRow = {
+        'study': ledger.protocol.name,
+        'participant': trial.participant,
+        'trial': trial.number,
+        'task': trial.goal.task,
+        'preset': trial.goal.preset,
+        'goal': trial.goal.name,
+        'condition': trial.condition.name,
+        'method': trial.condition.method,
+        'dependence': trial.condition.dependence,
+        'mode': trial.condition.mode,
+        'seed': trial.seed,
+        'state': record.state,
+        'reason': record.reason,
+        'attempts': record.attempts,
+        'changed': record.changed,
+        'end': None,
+        **dict.fromkeys(_COPIED),
+        'latency_sec': None,
+        'error': None,
+        'regret': None,
+    }
+    summary = _summary(ledger, record)
+    if summary is not None:
+        row.update({name: summary.get(name) for name in ('end', *_COPIED)})
+        latencies = summary.get('latency_sec') or []
+        row['latency_sec'] = float(np.median(latencies)) if latencies else None
+        row.update(_measures(trial.goal, trial.seed, summary))
+    return row
+
+
+def _summary(ledger: Ledger, record: TrialRecord) -> Mapping[str, Any] | None:
+    if record.state != DONE:
+        return None
+    path = session_path(ledger, record) / SUMMARY_FILE
+    try:
+        content = json.loads(path.read_text(encoding='utf-8'))
+    except (OSError, ValueError) as error:
+        trial = record.trial
+        raise InvalidInputError(
+            f'trial {trial.number} of {trial.participant} is done, but {path} cannot be read: '
+            f'{error}. `reward_learning conclude {path.parent}` writes it anew'
+        ) from error
+    if not isinstance(content, Mapping) or not isinstance(content.get('theta'), Mapping):
+        raise InvalidInputError(f'{path} is no summary of a session')
+    return content
+
+
+def _measures(goal: Goal, seed: int, summary: Mapping[str, Any]) -> TrialRow:
+    if summary.get('error') is not None:
+        return {'error': summary['error'], 'regret': summary.get('regret')}
+    task = _task(goal.task)
+    weights = summary['theta']
+    if any(feature not in weights for feature in task.feature_names):
+        return {}
+    learned = np.array([weights[feature]['mean'] for feature in task.feature_names])
+    wanted = wanted_theta(goal)
+    return {
+        'error': float(np.linalg.norm(wanted - learned)),
+        'regret': regret(task, wanted, learned, seed=seed),
+    }
+
+
+@cache
+def _task(name: str) -> Task:
+    return load_task(name)
