@@ -148,7 +148,7 @@ def save_figure(figure: Any, path: Path) -> None:
 def draw_bars(
     panel: Any,
     groups: Sequence[str],
-    series: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    series: Mapping[str, tuple[Any, Any]],
 ) -> dict[str, np.ndarray]:
     """Draw groups of bars, each bar with its uncertainty.
 

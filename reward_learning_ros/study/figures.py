@@ -10,7 +10,6 @@ import numpy as np
 
 from reward_learning_ros.core.human_model import DEPENDENCES, DEPENDENT
 from reward_learning_ros.study import working_example as example
-from reward_learning_ros.study.simulation_analysis import MEASURES, OURS, Analysis, Family
 from reward_learning_ros.study.figure_style import (
     METHOD_STYLES,
     PAGE_IN,
@@ -24,6 +23,7 @@ from reward_learning_ros.study.figure_style import (
     publication_style,
     save_figure,
 )
+from reward_learning_ros.study.simulation_analysis import MEASURES, OURS, Analysis, Family
 
 ALPHA = 0.05
 _DASHES = ('-', '--', '-.', ':')

@@ -206,9 +206,11 @@ class Analysis:
 def analyse_simulations(rows: Sequence[Row], timings: Sequence[Timing] = ()) -> Analysis:
     """Analyse simulations: in each place, every person was seen by every method."""
     places = _places(rows)
-    effects, families = [], []
+    effects: list[tuple[str, str, Effect]] = []
+    families = []
     for measure in MEASURES:
-        ours, further = [], []
+        ours: list[tuple[str, Comparison]] = []
+        further: list[tuple[str, Comparison]] = []
         for place, here in places.items():
             values = _by_subject(here, measure, lambda row: row.human, lambda row: row.method)
             table = np.column_stack([values[method] for method in METHODS])
@@ -227,7 +229,9 @@ def analyse_simulations(rows: Sequence[Row], timings: Sequence[Timing] = ()) -> 
 
 def analyse_study(rows: Sequence[Row], timings: Sequence[Timing] = ()) -> Analysis:
     """Analyse a user study: as the paper does, by participant and task, and by a mixed model."""
-    effects, families, models, plans = [], [], [], []
+    effects: list[tuple[str, str, Effect]] = []
+    plans: list[tuple[str, str, Plan]] = []
+    families, models = [], []
     by_beta: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_beta[f'β = {row.beta:g}'].append(row)
@@ -238,7 +242,8 @@ def analyse_study(rows: Sequence[Row], timings: Sequence[Timing] = ()) -> Analys
         (f'{OURS} {DEPENDENT}', f'{ONE_AUXILIARY} {INDEPENDENT}'),
     ]
     for measure in MEASURES:
-        first, second = [], []
+        first: list[tuple[str, Comparison]] = []
+        second: list[tuple[str, Comparison]] = []
         for place, here in by_beta.items():
             values = _by_subject(here, measure, lambda row: (row.human, row.task), _condition)
             table = np.stack(

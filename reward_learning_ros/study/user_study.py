@@ -127,8 +127,7 @@ def simulate_trial(setup: Setup, job: Job) -> Result:
     rows, timings = [], []
     for method, dependence in CONDITIONS:
         options = budget.options(method, 1 if dependence == DEPENDENT else count)
-        if method == 'maximum':
-            options['sampler'] = SharedMaximum
+        options['sampler'] = SharedMaximum if method == 'maximum' else None
         begin = time.process_time()
         with warnings.catch_warnings():
             # Dependent corrections may leave the space of independent trajectories.
