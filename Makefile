@@ -13,7 +13,7 @@ PARALLEL = -n $(WORKERS) --dist loadfile
 RUN = $(PYTHON) -m tools.environment --ros $(ROS)
 
 .DEFAULT_GOAL := help
-.PHONY: help session test test-interpreted test-matrix test-matrix-one bench colcon lint types format doctor pins \
+.PHONY: help session test test-interpreted test-matrix test-matrix-one bench acceptance colcon lint types format doctor pins \
 	clean
 
 # Told here, where no Python can: everything below starts with one.
@@ -44,6 +44,9 @@ test-matrix-one:  ## one of them; another with the next commit
 
 bench:  ## the numbers, printed and as JSON under benchmarks/results
 	@$(RUN) python -m benchmarks $(ARGS)
+
+acceptance:  ## what sessions must achieve, over ten seeds of three tasks; takes an hour
+	@$(RUN) python -m benchmarks.acceptance $(ARGS)
 
 colcon:  ## colcon build and colcon test against the environment's ROS 2
 	@$(RUN) python -m tools.colcon_check

@@ -1,0 +1,113 @@
+"""What sessions must achieve, measured over seeds: whole sessions with simulated participants.
+
+    make acceptance                              # ten seeds of Press, Reach and Push
+    make acceptance ARGS='--seeds 2 --tasks press'
+
+For each task the median Regret of the plan shown last, as a share of the initial plan's; whether
+the arm ever had to hold; whether θ of the session and θ of its recording agree to the last bit;
+and the time from the end of a correction to the new plan.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+TASKS = ('press', 'reach', 'push_study')
+LARGEST_REGRET_SHARE = 0.2
+LARGEST_LATENCY_SEC = 1.5
+BETA = 10.0
+MAX_CORRECTIONS = 6
+LONGEST_SESSION_SEC = 900.0
+
+
+def main() -> int:
+    """Run the sessions, print what came out, and return 0 only if all is as it must be."""
+    parser = argparse.ArgumentParser(prog='python -m benchmarks.acceptance', description=__doc__)
+    parser.add_argument('--seeds', type=int, default=10, help='sessions of each task')
+    parser.add_argument('--first-seed', type=int, default=0, help='the first of their seeds')
+    parser.add_argument('--tasks', nargs='+', default=TASKS, help='tasks')
+    parser.add_argument('--domain', type=int, default=87, help='ROS domain of the sessions')
+    parser.add_argument('--keep', type=Path, help='folder in which the sessions stay')
+    parser.add_argument('options', nargs='*', help='passed on to `reward_learning session`')
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or Path(temporary)
+        results = {
+            task: [
+                run_session(task, seed, folder, options.domain, options.options)
+                for seed in range(options.first_seed, options.first_seed + options.seeds)
+            ]
+            for task in options.tasks
+        }
+    verdicts = [judge(task, sessions) for task, sessions in results.items()]
+    return 0 if all(verdicts) else 1
+
+
+def run_session(
+    task: str, seed: int, folder: Path, domain: int, further: list[str]
+) -> dict[str, Any] | None:
+    """Run one session and return its summary, None if it failed."""
+    command = [sys.executable, '-m', 'reward_learning_ros.cli', 'session', '--json']
+    command += ['--task', task, '--seed', str(seed), '--sessions', str(folder)]
+    command += ['--study', f'acceptance_{task}', '--participant', f's{seed}']
+    command += ['--participant-beta', str(BETA), '--max-corrections', str(MAX_CORRECTIONS)]
+    done = subprocess.run(
+        [*command, *further],
+        env={**os.environ, 'ROS_DOMAIN_ID': str(domain)},
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_SESSION_SEC,
+        check=False,
+    )
+    if done.returncode:
+        print(f'{task} {seed}: failed with code {done.returncode}\n{done.stderr}', flush=True)
+        return None
+    summary: dict[str, Any] = json.loads(done.stdout)
+    latency = statistics.median(summary['latency_sec']) if summary['latency_sec'] else float('nan')
+    print(
+        f'{task} {seed}: {summary["end"]}, {summary["corrections"]} corrections, '
+        f'{summary["passes"]} passes, regret {share(summary):.1%} of the initial plan, '
+        f'latency {latency:.2f} s, agrees {summary["agrees_with_live"]}, '
+        f'faults {summary["faults"] or "none"}, warnings {summary["warnings"] or "none"}',
+        flush=True,
+    )
+    return summary
+
+
+def share(summary: dict[str, Any]) -> float:
+    """Return the Regret of the plan shown last, as a share of the initial plan's."""
+    return float(summary['regret'] / summary['initial_regret'])
+
+
+def judge(task: str, sessions: list[dict[str, Any] | None]) -> bool:
+    """Print what a task's sessions came to, and return whether it is enough."""
+    done = [session for session in sessions if session is not None]
+    if len(done) < len(sessions):
+        print(f'{task}: {len(sessions) - len(done)} sessions failed')
+        return False
+    regret = statistics.median(share(session) for session in done)
+    latencies = [latency for session in done for latency in session['latency_sec']]
+    latency = statistics.median(latencies) if latencies else float('inf')
+    faults = sum(len(session['faults']) for session in done)
+    disagreeing = sum(session['agrees_with_live'] is False for session in done)
+    verdicts = {
+        f'median regret {regret:.1%}': regret <= LARGEST_REGRET_SHARE,
+        f'median latency {latency:.2f} s': latency <= LARGEST_LATENCY_SEC,
+        f'{faults} faults': faults == 0,
+        f'{disagreeing} of {len(done)} differ from their recording': disagreeing == 0,
+    }
+    for text, is_good in verdicts.items():
+        print(f'{task}: {text}: {"as it must be" if is_good else "NOT ENOUGH"}')
+    return all(verdicts.values())
+
+
+if __name__ == '__main__':
+    sys.exit(main())
