@@ -6,16 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from reward_learning_ros.arm.tasks.simulated import (
-    LIBRARY_SIZE,
-    Array,
-    SimulatedTrajectories,
-    predict_in,
-    things_of,
-)
-from reward_learning_ros.arm.tasks.tool_space import draw_in, path_lengths, tool_space
-from reward_learning_ros.arm.world import Outcome, World
-from reward_learning_ros.arm.worlds import load_scene
+from reward_learning_ros.arm.tasks.simulated import LIBRARY_SIZE, Array
+from reward_learning_ros.arm.tasks.tool_space import path_lengths, tool_task
+from reward_learning_ros.arm.world import Outcome
 from reward_learning_ros.core.task import Task
 
 DURATION_SEC = 3.0
@@ -43,31 +36,14 @@ def make_task(
         library_size: How many trajectories are simulated.
         cache_directory: Where they are kept; the user's cache by default.
     """
-    world = World(scene=load_scene('push'))
-    simulated = SimulatedTrajectories(
-        name='push',
-        world=world,
-        duration_sec=DURATION_SEC,
-        draw=draw_in(PLAN),
-        measure=measure,
-        recipe={'version': VERSION},
-        plan=PLAN,
-        size=library_size,
-        directory=None if cache_directory is None else Path(cache_directory),
-    )
-    return Task(
-        name='push',
+    return tool_task(
+        'push',
         description='Push a box to the side; keep the way short.',
         feature_names=('box', 'length'),
-        features=simulated.library(),
+        measure=measure,
+        version=VERSION,
         plan=PLAN,
-        space=tool_space(),
         duration_sec=DURATION_SEC,
-        presets={
-            'balanced': np.array([0.8, 0.6]),
-            'box': np.array([1.0, 0.0]),
-            'length': np.array([0.0, 1.0]),
-        },
-        scene=things_of(world),
-        predict=predict_in(world, DURATION_SEC),
+        library_size=library_size,
+        cache_directory=cache_directory,
     )

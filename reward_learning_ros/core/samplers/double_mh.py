@@ -22,6 +22,19 @@ from reward_learning_ros.core.samplers.ensemble_kernels import (
     choose_member,
     nearest_anchor,
 )
+from reward_learning_ros.core.samplers.exchange import (
+    AUXILIARIES,
+    COUNTERS,
+    EFFECTIVE_MEMBERS,
+    JUMPS,
+    NOT_FINITE,
+    OUTER_ACCEPTED,
+    OUTER_TRIED,
+    STUCK,
+    auxiliary_diagnostics,
+    effective_number,
+    log_exchange,
+)
 from reward_learning_ros.core.samplers.kernels import (
     KINDS,
     SPACE_TYPE,
@@ -47,10 +60,6 @@ _KEPT: dict[Any, Ensemble] = {}
 # Where an auxiliary starts: from the data as Algorithm 3 prints it, from the auxiliary of the
 # step before, or from there with a jump into the ensemble.
 START_DATA, START_CARRIED, START_ENSEMBLE = range(len(STARTS))
-
-# Rows of the counters that a chain adds to.
-OUTER_TRIED, OUTER_ACCEPTED, AUXILIARIES, STUCK, JUMPS, EFFECTIVE_MEMBERS, NOT_FINITE = range(7)
-COUNTERS = 7
 
 
 class Auxiliaries(NamedTuple):
@@ -160,11 +169,7 @@ def double_mh_chain(
                     member = choose_member(
                         eta_proposed, members, auxiliaries.statistics[block], weights, rng
                     )
-                    total, squares = 0.0, 0.0
-                    for index in range(weights.shape[0]):
-                        total += weights[index]
-                        squares += weights[index] ** 2
-                    counters[EFFECTIVE_MEMBERS] += total * total / squares
+                    counters[EFFECTIVE_MEMBERS] += effective_number(weights)
                     jumped = member >= 0
                     if jumped:
                         load(features, space, scratch, members.deltas[member])
@@ -190,12 +195,13 @@ def double_mh_chain(
                     counters[STUCK] += 1
                 carried_deltas[block][:] = scratch.deltas
                 auxiliaries.statistics[block] = scratch.statistics
-                for index in range(dimensions + 1):
-                    # Algorithm 2, line 5: all normalizers cancel.
-                    log_ratio += (eta_proposed[index] - eta[index]) * (
-                        auxiliaries.data[block, index]
-                        - auxiliaries.copies[block] * scratch.statistics[index]
-                    )
+                log_ratio += log_exchange(
+                    eta,
+                    eta_proposed,
+                    auxiliaries.data[block],
+                    auxiliaries.copies[block],
+                    scratch.statistics,
+                )
             if not np.isfinite(log_ratio):
                 counters[NOT_FINITE] += 1
             if log_ratio >= 0.0 or np.log(rng.random()) < log_ratio:
@@ -290,14 +296,7 @@ class DoubleMH:
         """Return how well the auxiliaries moved."""
         counters = np.sum([chain.counters for chain in chains], axis=0)
         counts = np.sum([chain.state.counts for chain in chains], axis=(0, 1))
-        auxiliaries = max(1.0, counters[AUXILIARIES])
-        return {
-            'inner_acceptance': float(counts[1] / max(1, counts[0])),
-            'inner_steps': float(counts[0]),
-            'stuck_auxiliaries': float(counters[STUCK] / auxiliaries),
-            'ensemble_jumps': float(counters[JUMPS] / auxiliaries),
-            'effective_members': float(counters[EFFECTIVE_MEMBERS] / auxiliaries),
-        }
+        return auxiliary_diagnostics(counters, counts)
 
 
 class _State(NamedTuple):

@@ -23,6 +23,12 @@ from reward_learning_ros.core.samplers.base import (
 )
 from reward_learning_ros.core.samplers.double_mh import (
     ADAPTED_ANCHORS,
+    START_DATA,
+    START_ENSEMBLE,
+)
+from reward_learning_ros.core.samplers.ensemble import FIRST_RUNG, RUNG_RATIO, log_mixture
+from reward_learning_ros.core.samplers.ensemble_kernels import MEMBERS_TYPE, Members, choose_member
+from reward_learning_ros.core.samplers.exchange import (
     AUXILIARIES,
     COUNTERS,
     EFFECTIVE_MEMBERS,
@@ -30,12 +36,11 @@ from reward_learning_ros.core.samplers.double_mh import (
     NOT_FINITE,
     OUTER_ACCEPTED,
     OUTER_TRIED,
-    START_DATA,
-    START_ENSEMBLE,
     STUCK,
+    auxiliary_diagnostics,
+    effective_number,
+    log_exchange,
 )
-from reward_learning_ros.core.samplers.ensemble import FIRST_RUNG, RUNG_RATIO, log_mixture
-from reward_learning_ros.core.samplers.ensemble_kernels import MEMBERS_TYPE, Members, choose_member
 from reward_learning_ros.core.samplers.library_evidence import library_evidence
 from reward_learning_ros.core.samplers.outer import (
     OUTER_TYPE,
@@ -203,11 +208,7 @@ def library_chain(
                     chosen = choose_member(
                         eta_proposed, members, graph.statistics[member], weights, rng
                     )
-                    total, squares = 0.0, 0.0
-                    for index in range(weights.shape[0]):
-                        total += weights[index]
-                        squares += weights[index] ** 2
-                    counters[EFFECTIVE_MEMBERS] += total * total / squares
+                    counters[EFFECTIVE_MEMBERS] += effective_number(weights)
                     jumped = chosen >= 0
                     if jumped:
                         member = indices[chosen]
@@ -218,12 +219,13 @@ def library_chain(
                 if counts[1] == accepted and not jumped:
                     counters[STUCK] += 1
                 auxiliaries.carried[block] = member
-                for index in range(dimensions + 1):
-                    # Algorithm 2, line 5: all normalizers cancel.
-                    log_ratio += (eta_proposed[index] - eta[index]) * (
-                        auxiliaries.data[block, index]
-                        - auxiliaries.copies[block] * graph.statistics[member, index]
-                    )
+                log_ratio += log_exchange(
+                    eta,
+                    eta_proposed,
+                    auxiliaries.data[block],
+                    auxiliaries.copies[block],
+                    graph.statistics[member],
+                )
             if not np.isfinite(log_ratio):
                 counters[NOT_FINITE] += 1
             if log_ratio >= 0.0 or np.log(rng.random()) < log_ratio:
@@ -303,15 +305,7 @@ class LibraryDoubleMH:
         """Return how well the auxiliaries moved."""
         counters = np.sum([chain.counters for chain in chains], axis=0)
         counts = np.sum([chain.state.counts for chain in chains], axis=0)
-        auxiliaries = max(1.0, counters[AUXILIARIES])
-        return {
-            'inner_acceptance': float(counts[1] / max(1, counts[0])),
-            'inner_steps': float(counts[0]),
-            'stuck_auxiliaries': float(counters[STUCK] / auxiliaries),
-            'ensemble_jumps': float(counters[JUMPS] / auxiliaries),
-            'effective_members': float(counters[EFFECTIVE_MEMBERS] / auxiliaries),
-            'not_finite': float(counters[NOT_FINITE]),
-        }
+        return auxiliary_diagnostics(counters, counts)
 
     def _draw_members(self) -> None:
         """Draw the sample of the mixture over the anchors, its normalizers summed exactly."""
