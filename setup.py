@@ -73,6 +73,7 @@ setup(
             'session_conductor = reward_learning_ros.nodes.session_conductor:main',
             'session_recorder = reward_learning_ros.nodes.session_recorder:main',
             'simulated_arm = reward_learning_ros.nodes.simulated_arm:main',
+            'simulated_participant = reward_learning_ros.nodes.simulated_participant:main',
             'trajectory_playback = reward_learning_ros.nodes.trajectory_playback:main',
         ],
         'reward_learning_ros.tasks': [

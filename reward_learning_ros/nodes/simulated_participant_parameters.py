@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reward_learning_ros.parameters import parameter
+from reward_learning_ros.study.hand import HandParameters
 from reward_learning_ros.study.participant import ParticipantParameters
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimulatedParticipantParameters(ParticipantParameters):
+class SimulatedParticipantParameters(ParticipantParameters, HandParameters):
     """What the participant wants, and how they push."""
 
     prefix: str = parameter('fr3', description='Prefix of joints and frames')
     rate_hz: float = parameter(
-        100.0,
-        description='How often the hand pushes anew',
+        50.0,
+        description='How often the hand feels and pushes anew',
         minimum=10.0,
         maximum=1000.0,
         unit='Hz',

@@ -6,11 +6,13 @@ No ROS: what they see comes from outside, and the force of their hand goes there
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reward_learning_ros import core
+from reward_learning_ros.arm.description import FR3, ArmDescription
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.interface import Plan
 from reward_learning_ros.learning.tool_paths import ToolPaths
@@ -70,33 +72,40 @@ class Participant:
         task: what the arm does.
         paths: how its trajectories look to the tool.
         theta: (d,) θ*.
-        ideal: (n, m) the trajectory that they have in mind.
     """
 
-    def __init__(self, parameters: ParticipantParameters) -> None:
+    def __init__(
+        self, parameters: ParticipantParameters, description: ArmDescription = FR3
+    ) -> None:
         """Think of what to want.
+
+        Args:
+            parameters: What it is.
+            description: The arm that is pushed.
 
         Raises:
             InvalidInputError: There is no such task, or θ* does not fit it.
         """
         self.parameters = parameters
         self.task = core.load_task(parameters.task)
-        self.paths = ToolPaths(task=self.task)
+        self.paths = ToolPaths(task=self.task, description=description)
         self.theta = _wanted(parameters, self.task)
-        self.ideal = core.plan(self.task, self.theta, seed=parameters.seed)
-        best, first = self._rewards(np.stack([self.ideal, self.task.plan]))
-        self._best = float(max(best, first))
-        self._first_regret = self._best - float(first)
         self._decisions = 0
+
+    @cached_property
+    def ideal(self) -> Array:
+        """The trajectory (n, m) that they have in mind; takes its time at first."""
+        return core.plan(self.task, self.theta, seed=self.parameters.seed)
 
     def regret_of(self, trajectory: ArrayLike) -> float:
         """Return what a trajectory (n, m) lacks for them."""
-        return max(0.0, self._best - float(self._rewards(np.asarray(trajectory)[None])[0]))
+        ideal, shown = self._rewards(np.stack([self.ideal, np.asarray(trajectory)]))
+        return max(0.0, float(ideal - shown))
 
     def is_content_with(self, plan: Plan) -> bool:
         """Tell whether a plan is about as good as what they want."""
         regret = self.regret_of(self.paths.trajectory_of(plan))
-        return regret <= self.parameters.content_share * self._first_regret
+        return regret <= self.parameters.content_share * self.regret_of(self.task.plan)
 
     def decide(self, plan: Plan, first_waypoint: int = 0) -> tuple[Push, ...]:
         """Choose what to do about a plan: a draw from the model of a noisily rational person.

@@ -1,0 +1,153 @@
+"""The simulated participant as a ROS 2 node: watches the arm and pushes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped, WrenchStamped
+from nav_msgs.msg import Path
+from rclpy.clock import Clock, ClockType
+from rclpy.context import Context
+from rclpy.node import Node
+
+from reward_learning_ros.arm.description import franka_arm
+from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.interface import ParticipantStatus, WrenchReading
+from reward_learning_ros.nodes import arm_names, names
+from reward_learning_ros.nodes.conversions import (
+    participant_status_to_message,
+    plan_from_message,
+    plan_to_message,
+    playback_status_from_message,
+    wrench_reading_to_message,
+)
+from reward_learning_ros.nodes.heartbeat import Heartbeat
+from reward_learning_ros.nodes.parameters import declare
+from reward_learning_ros.nodes.running import events_executor, run
+from reward_learning_ros.nodes.simulated_participant_parameters import (
+    SimulatedParticipantParameters,
+)
+from reward_learning_ros.sensing.decoding import PoseStampedDecoder
+from reward_learning_ros.sensing.errors import DecodingError
+from reward_learning_ros.study.participant import Participant
+from reward_learning_ros.study.participation import Participation
+
+
+class SimulatedParticipantNode(Node):
+    """Somebody who corrects the simulated arm."""
+
+    def __init__(self, *, context: Context | None = None) -> None:
+        super().__init__('simulated_participant', context=context)
+        config = declare(self, SimulatedParticipantParameters)
+        description = franka_arm(prefix=config.prefix)
+        self._base_frame = description.base_frame
+        # One thought at a time, beside the callbacks: the hand must go on feeling.
+        self._thinking = ThreadPoolExecutor(max_workers=1)
+        self.participation = Participation(
+            Participant(config, description), config, config.seed, self._thinking
+        )
+        self._ideal = self._thinking.submit(lambda: self.participation.participant.ideal)
+        self._has_told_ideal = False
+        self._pose: bytes | None = None
+        self._decode = PoseStampedDecoder().decode
+        self._published: ParticipantStatus | None = None
+        self._heartbeat = Heartbeat(self)
+        self._wrench_publisher = self.create_publisher(
+            WrenchStamped, arm_names.PERSON_WRENCH_TOPIC, names.ROBOT_STATE_QOS
+        )
+        self._status_publisher = self.create_publisher(
+            DiagnosticStatus, names.PARTICIPANT_STATUS_TOPIC, names.LATCHED_QOS
+        )
+        self._ideal_publisher = self.create_publisher(
+            Path, names.PARTICIPANT_IDEAL_TOPIC, names.LATCHED_QOS
+        )
+        self.create_subscription(Path, names.PLAN_TOPIC, self._on_plan, names.LATCHED_QOS)
+        self.create_subscription(
+            DiagnosticStatus, names.PLAYBACK_STATUS_TOPIC, self._on_playback, names.LATCHED_QOS
+        )
+        # A thousand poses a second are only kept; the latest is decoded when the hand feels it.
+        self.create_subscription(
+            PoseStamped, names.CURRENT_POSE_TOPIC, self._on_pose, names.ROBOT_STATE_QOS, raw=True
+        )
+        clock = (
+            self.get_clock()
+            if self.get_parameter('use_sim_time').value
+            else Clock(clock_type=ClockType.STEADY_TIME)
+        )
+        self.create_timer(1.0 / config.rate_hz, self._on_tick, clock=clock)
+        self._publish_status()
+        weights = ', '.join(f'{weight:.2f}' for weight in self.participation.participant.theta)
+        self.get_logger().info(f'participant is up: wants ({weights}), β {config.beta:g}')
+
+    def destroy_node(self) -> None:
+        """Stop thinking, too."""
+        self._thinking.shutdown(wait=False, cancel_futures=True)
+        super().destroy_node()
+
+    def _now_ns(self) -> int:
+        return int(self.get_clock().now().nanoseconds)
+
+    def _on_plan(self, message: Path) -> None:
+        try:
+            self.participation.see_plan(plan_from_message(message, frame_id=self._base_frame))
+        except RewardLearningError as error:
+            self.get_logger().error(f'plan refused: {error}')
+
+    def _on_playback(self, message: DiagnosticStatus) -> None:
+        try:
+            status = playback_status_from_message(message)
+        except RewardLearningError as error:
+            self.get_logger().error(f'playback status refused: {error}')
+            return
+        self.participation.see_playback(status, self._now_ns())
+
+    def _on_pose(self, data: bytes) -> None:
+        self._pose = data
+
+    def _on_tick(self) -> None:
+        now_ns = self._now_ns()
+        force = self.participation.act(now_ns, self._tool_position())
+        if force is not None:
+            reading = WrenchReading(
+                stamp_ns=now_ns, frame_id=self._base_frame, force=force, torque=np.zeros(3)
+            )
+            self._wrench_publisher.publish(wrench_reading_to_message(reading))
+        self._publish_status()
+        if not self._has_told_ideal and self._ideal.done():
+            self._has_told_ideal = True
+            ideal = self.participation.participant.paths.plan_of(self._ideal.result(), now_ns)
+            self._ideal_publisher.publish(plan_to_message(ideal))
+
+    def _tool_position(self) -> np.ndarray | None:
+        if self._pose is None:
+            return None
+        try:
+            return np.array(self._decode(self._pose).pose[:3])
+        except DecodingError as error:
+            self.get_logger().warning(f'pose refused: {error}', throttle_duration_sec=5.0)
+            return None
+
+    def _publish_status(self) -> None:
+        status = self.participation.status
+        if status == self._published:
+            return
+        if self._published is not None:
+            self.get_logger().info(f'{status.state.value} (push {status.pushes})')
+        self._status_publisher.publish(participant_status_to_message(status))
+        self._published = status
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the simulated participant."""
+    return run(
+        lambda context: SimulatedParticipantNode(context=context),
+        arguments,
+        make_executor=events_executor,
+    )
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
