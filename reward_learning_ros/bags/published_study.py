@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,9 @@ from reward_learning_ros.core.trajectory import CorrectionSequence
 
 # Folder of each task in the authors' layout.
 FOLDERS = {'press': 'Task1', 'reach': 'Task2', 'push': 'Task3'}
+TRIALS = (1, 2, 3)
+# Time and three coordinates.
+COLUMNS = 4
 # What a pickle of numbers may name; anything else could run code.
 _ADMITTED = {
     ('numpy.core.multiarray', '_reconstruct'),
@@ -56,37 +59,62 @@ def read_recordings(study: Path, folder: str) -> Iterator[Recording]:
     data = Path(study) / folder / 'data'
     if not data.is_dir():
         raise InvalidInputError(f'{data} is no folder of recordings')
-    users = sorted(data.glob('user*'), key=lambda path: int(path.name.removeprefix('user')))
-    for user in users:
-        for trial in (1, 2, 3):
-            demo, theta = user / f'demo{trial}.pkl', user / f'theta{trial}.pkl'
+    for participant, user in participant_folders(data):
+        for trial in TRIALS:
+            demo, theta = trial_files(user, trial)
             if demo.is_file() and theta.is_file():
-                yield Recording(
-                    participant=int(user.name.removeprefix('user')),
-                    trial=trial,
-                    rows=_numbers(demo, 2),
-                    theta=_numbers(theta, 1),
-                )
+                yield read_recording(user, participant, trial)
 
 
-def corrections_of(recording: Recording, plan: np.ndarray) -> CorrectionSequence:
+def participant_folders(data: Path) -> list[tuple[int, Path]]:
+    """Return number and folder of each participant, in order."""
+    numbered = [(path.name.removeprefix('user'), path) for path in data.glob('user*')]
+    return sorted((int(number), path) for number, path in numbered if number.isdecimal())
+
+
+def trial_files(user: Path, trial: int) -> tuple[Path, Path]:
+    """Return where the rows and the θ of a trial are."""
+    return user / f'demo{trial}.pkl', user / f'theta{trial}.pkl'
+
+
+def read_recording(user: Path, participant: int, trial: int) -> Recording:
+    """Read one recording.
+
+    Raises:
+        UnsafePickleError: A file holds more than numbers.
+        InvalidInputError: A file does not hold finite numbers in the right shape.
+    """
+    demo, theta = trial_files(user, trial)
+    rows = _numbers(demo, 2)
+    if rows.shape[0] < 2 or rows.shape[1] != COLUMNS:
+        raise InvalidInputError(
+            f'{demo}: expected at least two rows of {COLUMNS} numbers, not {rows.shape}'
+        )
+    return Recording(participant=participant, trial=trial, rows=rows, theta=_numbers(theta, 1))
+
+
+def corrections_of(
+    recording: Recording, plan: np.ndarray, given_axes: Sequence[int] = ()
+) -> CorrectionSequence:
     """Return the corrections of a plan that a recording holds, one for each later waypoint.
 
     The displacement at evenly spaced rows is differenced; correction i shifts waypoint i and all
-    later ones.
+    later ones. Along axes that the task gives nobody chose to move: a tool that is pressed on the
+    table drifts there, and this is no effort of the person.
     """
     waypoints, dimensions = plan.shape
     chosen = np.round(np.linspace(0, len(recording.rows) - 1, waypoints)).astype(int)
     displacement = recording.rows[chosen, 1 : 1 + dimensions]
     # The first correction holds what came before the first row, too.
     displacement[0] = 0.0
+    displacement[:, list(given_axes)] = 0.0
     return CorrectionSequence.from_deltas(plan, np.diff(displacement, axis=0))
 
 
 def read_corrections(study: Path, task: Task) -> Iterator[CorrectionSequence]:
     """Yield the corrections of all recordings of a task."""
     for recording in read_recordings(study, FOLDERS[task.name]):
-        yield corrections_of(recording, task.plan)
+        yield corrections_of(recording, task.plan, task.space.given_axes)
 
 
 def load_numbers(content: bytes) -> Any:

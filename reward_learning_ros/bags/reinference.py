@@ -30,6 +30,7 @@ class Recorded:
         plans: all that were shown.
         corrections: those that count, as undo and reset left them.
         published: the θ that was published for just these corrections; None if there is none.
+        theta_star: (d,) what a simulated participant wants; None without one.
         problems: what is wrong with the bag.
     """
 
@@ -37,7 +38,8 @@ class Recorded:
     plans: tuple[Plan, ...]
     corrections: tuple[Correction, ...]
     published: ThetaSummary | None
-    problems: tuple[Problem, ...]
+    theta_star: np.ndarray | None = None
+    problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,11 +48,17 @@ class Reinference:
 
     Attributes:
         recorded: what it was learned from.
+        parameters: how it was learned.
+        task: what was done.
+        sequences: what it was learned from, as inference takes it.
         lesson: θ and the plan that follows.
         problems: what is wrong with the bag, or cannot be learned from.
     """
 
     recorded: Recorded
+    parameters: LearningParameters
+    task: core.Task
+    sequences: tuple[core.CorrectionSequence, ...]
     lesson: Lesson
     problems: tuple[str, ...]
 
@@ -84,6 +92,7 @@ def read_recorded(path: Path, topics: Mapping[str, str] | None = None) -> Record
         plans=records.plans,
         corrections=corrections,
         published=published,
+        theta_star=None if records.participant is None else records.participant.theta,
         problems=records.problems,
     )
 
@@ -155,7 +164,14 @@ def reinfer(
     lesson = learn(
         parameters, sequences, task=paths.task, on_progress=on_progress, threads=threads
     )
-    return Reinference(recorded=recorded, lesson=lesson, problems=tuple(problems))
+    return Reinference(
+        recorded=recorded,
+        parameters=parameters,
+        task=paths.task,
+        sequences=sequences,
+        lesson=lesson,
+        problems=tuple(problems),
+    )
 
 
 def _add(
@@ -168,9 +184,12 @@ def _add(
 
 
 def _that_count(records: SessionRecords) -> tuple[Correction, ...]:
-    if records.inference is None or not records.inference.heard:
+    status = records.inference
+    if status is None:
         return records.corrections
-    counted = set(records.inference.corrections_ns)
+    # What it had heard and no longer counted was undone; what came later still counts.
+    later = {correction.stamp_ns for correction in records.corrections[status.heard :]}
+    counted = later.union(status.corrections_ns)
     return tuple(c for c in records.corrections if c.stamp_ns in counted)
 
 

@@ -26,7 +26,6 @@ from reward_learning_ros.interface import (
     InferenceStatus,
     ParticipantStatus,
     Plan,
-    PlaybackStatus,
     ThetaSamples,
     ThetaSummary,
     correction_from_message,
@@ -60,7 +59,6 @@ class SessionRecords:
         samples: the last ones; None if none were published.
         inference: what the inference said last; None if it said nothing.
         participant: what a simulated participant said last; None without one.
-        statuses: what playback said, each with the time of its recording.
         problems: what is wrong with the bag.
     """
 
@@ -70,7 +68,6 @@ class SessionRecords:
     samples: ThetaSamples | None
     inference: InferenceStatus | None
     participant: ParticipantStatus | None
-    statuses: tuple[tuple[int, PlaybackStatus], ...]
     problems: tuple[Problem, ...]
 
 
@@ -95,11 +92,10 @@ def records_of(bag: BagReader, topics: SessionTopics) -> SessionRecords:
         BagError: The bag has no plan.
     """
     topics[PLAN]
-    parts = {topics[part].name: part for part in _READERS if part in topics}
+    parts = {topics[part].name: part for part in _READERS if part in topics and part != STATUS}
     problems: list[Problem] = []
     plans: dict[int, Plan] = {}
     corrections: dict[int, Correction] = {}
-    statuses: list[tuple[int, PlaybackStatus]] = []
     thetas: list[tuple[int, ThetaSummary]] = []
     last: dict[str, Any] = {}
     for message in bag.messages(list(parts)):
@@ -111,8 +107,6 @@ def records_of(bag: BagReader, topics: SessionTopics) -> SessionRecords:
             plans.setdefault(record.stamp_ns, record)
         elif part == CORRECTIONS:
             corrections.setdefault(record.stamp_ns, record)
-        elif part == STATUS:
-            statuses.append((message.time_ns, record))
         elif part == THETA:
             thetas.append((message.time_ns, record))
         else:
@@ -124,7 +118,6 @@ def records_of(bag: BagReader, topics: SessionTopics) -> SessionRecords:
         samples=last.get(SAMPLES),
         inference=last.get(INFERENCE),
         participant=last.get(PARTICIPANT),
-        statuses=tuple(statuses),
         problems=(*bag.problems, *problems),
     )
 

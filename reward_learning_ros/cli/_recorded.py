@@ -1,0 +1,90 @@
+"""How a recorded session was run, and what the command line changes about it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.parameters import Parameters, from_mapping, specifications
+
+_P = TypeVar('_P', bound=Parameters)
+
+
+def add_topics_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the topics of other people's bags."""
+    parser.add_argument(
+        '--topic',
+        action='append',
+        default=[],
+        metavar='PART=NAME',
+        help='which topic of the bag is the plan, corrections, torques … (may be repeated)',
+    )
+
+
+def topics_of(options: argparse.Namespace) -> dict[str, str]:
+    """Return the topics that were named.
+
+    Raises:
+        InvalidInputError: One is not of the form PART=NAME.
+    """
+    topics = {}
+    for text in options.topic:
+        part, separator, name = text.partition('=')
+        if not separator or not part or not name:
+            raise InvalidInputError(f'--topic {text}: must be PART=NAME, such as plan=/my/plan')
+        topics[part] = name
+    return topics
+
+
+def session_of(path: Path) -> dict[str, Any] | None:
+    """Return what `session.yaml` says, if a path is a session's folder or in it."""
+    from reward_learning_ros.session.folder import SessionFolder
+
+    for folder in (path, *list(path.absolute().parents)[:2]):
+        session = SessionFolder(path=folder)
+        if session.configuration.is_file():
+            return session.read()
+    return None
+
+
+def settings_of(texts: Sequence[str]) -> dict[str, Any]:
+    """Return the values of options NAME=VALUE, read as YAML.
+
+    Raises:
+        InvalidInputError: One is not of that form.
+    """
+    import yaml
+
+    settings = {}
+    for text in texts:
+        name, separator, value = text.partition('=')
+        if not separator:
+            raise InvalidInputError(f'--set {text}: must be NAME=VALUE, such as on_threshold=6')
+        try:
+            settings[name.replace('-', '_')] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise InvalidInputError(f'--set {text}: the value cannot be read') from None
+    return settings
+
+
+def resolved(
+    cls: type[_P], session: Mapping[str, Any] | None, node: str, given: Mapping[str, Any]
+) -> _P:
+    """Return a configuration: default < that of the session's node < what is given.
+
+    Args:
+        cls: The configuration.
+        session: What `session.yaml` says; None without a session.
+        node: Whose parameters they are in the session.
+        given: Values on the command line, also of other configurations.
+
+    Raises:
+        ParameterError: A value is refused.
+    """
+    of_node = {} if session is None else session['nodes'].get(node, {}).get('parameters', {})
+    values = {**of_node, **given}
+    known = specifications(cls)
+    return from_mapping(cls, {name: values[name] for name in values if name in known})
