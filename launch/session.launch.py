@@ -1,5 +1,6 @@
 """A session: the nodes that `reward_learning session` starts, from the same description."""
 
+import signal
 import sys
 
 from launch.actions import (
@@ -128,6 +129,6 @@ class _Session:
         action = self._actions[name]
         return EmitEvent(
             event=SignalProcess(
-                signal_number='SIGINT', process_matcher=lambda process: process is action
+                signal_number=signal.SIGINT, process_matcher=lambda process: process is action
             )
         )
