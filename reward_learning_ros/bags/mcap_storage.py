@@ -56,19 +56,23 @@ class McapStorage:
     """Reads one file.
 
     Attributes:
-        path: of the file.
+        path: of the file, as it is called.
         topics: what is in it.
         problems: what is wrong with it; grows while it is read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, name: Path | None = None) -> None:
         """Open a file and find out what is in it.
+
+        Args:
+            path: Of the file.
+            name: What to call it; a copy is called as its original.
 
         Raises:
             BagError: It is no MCAP file.
             OSError: It cannot be read.
         """
-        self.path = path
+        self.path = name or path
         self.problems: list[Problem] = []
         self._stream: BinaryIO = path.open('rb')
         try:
@@ -76,7 +80,7 @@ class McapStorage:
             self._channels: dict[int, Channel] = {}
             self._schemas: dict[int, Schema] = {}
             self._counts: dict[int, int] = {}
-            if not self._read_summary():
+            if not self._read_summary(is_whole(path)):
                 self._read_channels()
         except BaseException:
             self.close()
@@ -112,13 +116,14 @@ class McapStorage:
         """Yield the parts of the file between which the clock was set back."""
         segments = [segment for segment in self._segments if segment.has_messages]
         parts = [_Part(segment) for segment in segments]
+        # Chunks that overlap are those of a writer that keeps one for each topic, or of a clock
+        # that was set back. The last one overlaps with none, whatever is in it.
+        watched = parts
         if not overlap([(segment.start_ns, segment.end_ns) for segment in segments]):
-            yield parts
-            return
-        # A writer that keeps a chunk for each topic, or a clock that was set back.
+            watched = parts[-1:]
         watch = ClockWatch(topics)
-        epoch: list[_Part] = []
-        for part in parts:
+        epoch = parts[: len(parts) - len(watched)]
+        for part in watched:
             block = self._load(part, numbers, report=False)
             first = 0
             for row in watch.breaks(block):
@@ -214,9 +219,9 @@ class McapStorage:
             yield from _run(run_start, offset, times)
         self.problems.append(Problem(file=self.path, text=f'{damage}; what comes before is used'))
 
-    def _read_summary(self) -> bool:
+    def _read_summary(self, is_whole: bool) -> bool:
         """Learn the topics from the index; return whether there is one."""
-        if not is_whole(self.path):
+        if not is_whole:
             if not self.problems:
                 self.problems.append(Problem(file=self.path, text='its index is damaged'))
             return False

@@ -170,7 +170,7 @@ class BagReader:
     def _open(self, file: Path) -> None:
         try:
             source = self._decompressed(file) if file.suffix == _COMPRESSED else file
-            storage = _STORAGES[source.suffix](source)
+            storage = _STORAGES[source.suffix](source, file)
         except KeyError:
             text = f'is of an unknown kind; known: {", ".join(_STORAGES)}'
             self._problems.append(Problem(file=file, text=text))
@@ -179,7 +179,6 @@ class BagReader:
             reason = str(error).removeprefix(f'{file}: ')
             self._problems.append(Problem(file=file, text=reason))
             return
-        storage.path = file
         self._resources.callback(storage.close)
         self._storages.append(storage)
         self._files.append(file)

@@ -10,6 +10,7 @@ import struct
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,27 +30,31 @@ class SqliteStorage:
     """Reads one file, and changes nothing.
 
     Attributes:
-        path: of the file.
+        path: of the file, as it is called.
         topics: what is in it.
         problems: what is wrong with it; grows while it is read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, name: Path | None = None) -> None:
         """Open a file and find out what is in it.
+
+        Args:
+            path: Of the file.
+            name: What to call it; a copy is called as its original.
 
         Raises:
             BagError: It is no SQLite file of rosbag2.
             OSError: It cannot be read.
         """
-        self.path = path
+        self.path = name or path
         self.problems: list[Problem] = []
         self._resources = contextlib.ExitStack()
         self._is_cut = _is_cut(path)
         if self._is_cut:
             text = 'is shorter than it was; what can be read is used'
-            self.problems.append(Problem(file=path, text=text))
+            self.problems.append(Problem(file=self.path, text=text))
         try:
-            self._connection = self._connect()
+            self._connection = self._connect(path)
             rows = self._connection.execute(
                 'SELECT id, name, type, serialization_format FROM topics ORDER BY id'
             ).fetchall()
@@ -57,17 +62,17 @@ class SqliteStorage:
             counts = self._counts()
         except sqlite3.Error as error:
             self.close()
-            raise BagError(f'{path}: is no SQLite file of rosbag2 ({error})') from error
+            raise BagError(f'{self.path}: is no SQLite file of rosbag2 ({error})') from error
         except BaseException:
             self.close()
             raise
         self._ids = {number: name for number, name, _, _ in rows}
         self.topics = []
-        for number, name, type_name, encoding in rows:
+        for number, topic, type_name, encoding in rows:
             text, text_format = definitions.get(type_name, ('', ''))
             self.topics.append(
                 TopicInBag(
-                    name=name,
+                    name=topic,
                     type_name=type_name,
                     definition=text,
                     definition_format=text_format,
@@ -80,20 +85,26 @@ class SqliteStorage:
         """Close the file."""
         self._resources.close()
 
-    def _connect(self) -> sqlite3.Connection:
-        path = self.path
+    def _connect(self, path: Path) -> sqlite3.Connection:
         beside = [
             side for suffix in _SIDE_FILES if (side := path.with_name(path.name + suffix)).exists()
         ]
-        if beside:
-            # To use them, SQLite would change the file.
+        is_copied = bool(beside) or self._is_cut
+        if is_copied:
+            # SQLite would change the file to use what is beside it; and of a page that is cut off
+            # it would make up the rest.
             folder = Path(self._resources.enter_context(tempfile.TemporaryDirectory()))
             for source in (path, *beside):
                 shutil.copyfile(source, folder / source.name)
             path = folder / path.name
-        options = '' if beside else '?mode=ro&immutable=1'
+            if self._is_cut:
+                os.truncate(path, path.stat().st_size // _page_size(path) * _page_size(path))
+        options = '' if is_copied else '?mode=ro&immutable=1'
         connection = sqlite3.connect(f'{path.absolute().as_uri()}{options}', uri=True)
         self._resources.callback(connection.close)
+        if self._is_cut:
+            # Else SQLite reads nothing of a file that is shorter than its head says.
+            connection.execute('PRAGMA writable_schema = ON')
         return connection
 
     def _definitions(self) -> dict[str, tuple[str, str]]:
@@ -126,7 +137,7 @@ class SqliteStorage:
         try:
             for query, limits in self._queries(', '.join(map(str, numbers))):
                 cursor = self._connection.execute(query, limits)
-                while rows := cursor.fetchmany(_ROWS_PER_BLOCK):
+                for rows in _batches(cursor):
                     topic = np.array([numbers[row[0]] for row in rows], dtype=np.int64)
                     time_ns = np.array([row[1] for row in rows], dtype=np.int64)
                     newest_ns = int(time_ns[-1])
@@ -157,13 +168,35 @@ class SqliteStorage:
         yield in_order, (first, 2**62)
 
 
+def _batches(cursor: sqlite3.Cursor) -> Iterator[list[Any]]:
+    """Yield rows, many at once, up to the one that cannot be read."""
+    rows: list[Any] = []
+    try:
+        # fetchmany would lose what it had read before.
+        for row in cursor:
+            rows.append(row)
+            if len(rows) == _ROWS_PER_BLOCK:
+                yield rows
+                rows = []
+    except sqlite3.DatabaseError:
+        if rows:
+            yield rows
+        raise
+    if rows:
+        yield rows
+
+
 def _is_cut(path: Path) -> bool:
     """Return whether a file is shorter than its own head says."""
     with path.open('rb') as stream:
         head = stream.read(_HEAD.size)
         size = stream.seek(0, os.SEEK_END)
-    if len(head) < _HEAD.size:
-        return True
-    page_size, pages = _HEAD.unpack(head)
-    # One page more than 16 bits can say is written as 1.
-    return size < (2**16 if page_size == 1 else page_size) * pages
+    return len(head) < _HEAD.size or size < _page_size(path) * _HEAD.unpack(head)[1]
+
+
+def _page_size(path: Path) -> int:
+    with path.open('rb') as stream:
+        head = stream.read(_HEAD.size)
+    size = _HEAD.unpack(head)[0] if len(head) == _HEAD.size else 0
+    # What 16 bits cannot say is written as 1.
+    return int(size) if size > 1 else 2**16
