@@ -6,7 +6,7 @@ No ROS: what is known comes from outside, and what to do goes there.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
@@ -70,6 +70,8 @@ class Conductor:
         self._config = config
         self.status = SessionStatus(state=SessionState.WAITING) if before is None else before
         self._passes = self.status.passes
+        # As many were made before, though nobody may have told of them yet.
+        self._corrections_before = self.status.corrections
         self._wanted_end: SessionEnd | None = None
         self._may_go_on = False
         # Between the start of a pass and its end, also while the arm holds on the way.
@@ -116,11 +118,12 @@ class Conductor:
         """Take note of what is known, and return what to ask playback for, if anything."""
         if self.status.state is SessionState.ENDED:
             return None
-        state, reason, action, end = self._next(view)
+        count = max(view.corrections, self._corrections_before)
+        state, reason, action, end = self._next(replace(view, corrections=count))
         self.status = SessionStatus(
             state=state,
             passes=self._passes,
-            corrections=view.corrections,
+            corrections=count,
             end=end,
             reason=reason,
         )

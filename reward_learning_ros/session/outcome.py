@@ -175,12 +175,12 @@ def _faults(recording: SessionRecording) -> tuple[Fault, ...]:
     for status in recording.playback:
         fault = status.record.fault if status.record.state is PlaybackState.FAULT else ''
         if fault and not before:
-            seconds = (status.time_ns - recording.start_ns) / 1e9
+            seconds = recording.seconds_at(status.time_ns)
             faults.append(Fault(source='trajectory_playback', text=fault, time_sec=seconds))
         before = fault
     for heard in recording.inference:
         if heard.record.event is InferenceEvent.FAILED:
-            seconds = (heard.time_ns - recording.start_ns) / 1e9
+            seconds = recording.seconds_at(heard.time_ns)
             faults.append(Fault(source=_INFERENCE, text=heard.record.fault, time_sec=seconds))
     faults += [Fault(source='recording', text=problem) for problem in recording.problems]
     return tuple(faults)

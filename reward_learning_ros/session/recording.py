@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -28,6 +30,9 @@ from reward_learning_ros.interface import (
 
 _R = TypeVar('_R')
 
+# While a session goes on, somebody says something more often than this, also in simulated time.
+_LONGEST_PAUSE_NS = 600 * 10**9
+
 _READERS: dict[str, Callable[[Any], Any]] = {
     'plan': plan_from_message,
     'corrections': correction_from_message,
@@ -47,7 +52,7 @@ class Heard(Generic[_R]):
     record: _R
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class SessionRecording:
     """All that was said in a session, as far as its outcome depends on it.
 
@@ -72,18 +77,21 @@ class SessionRecording:
     problems: tuple[str, ...] = ()
 
     @property
-    def start_ns(self) -> int:
-        """When the first of them was recorded; 0 if there is none."""
-        return min((heard.time_ns for heard in self._all), default=0)
-
-    @property
     def duration_sec(self) -> float:
-        """Time between the first and the last of them."""
-        return (max((heard.time_ns for heard in self._all), default=0) - self.start_ns) / 1e9
+        """How long it took; the time between an interruption and what came after is left out."""
+        return self.seconds_at(max(self._times_ns, default=0))
 
-    @property
-    def _all(self) -> tuple[Heard[Any], ...]:
-        return (*self.plans, *self.corrections, *self.playback, *self.session)
+    def seconds_at(self, time_ns: int) -> float:
+        """Return how long it had gone on at a time of the recording."""
+        times = [each for each in self._times_ns if each <= time_ns]
+        gaps = (after - before for before, after in itertools.pairwise(times))
+        return sum(gap for gap in gaps if gap < _LONGEST_PAUSE_NS) / 1e9
+
+    @cached_property
+    def _times_ns(self) -> list[int]:
+        heard = (*self.plans, *self.corrections, *self.playback, *self.session)
+        # What comes before simulated time begins has none.
+        return sorted(each.time_ns for each in heard if each.time_ns > 0)
 
 
 def read_recording(bag: Path, namespace: str = '') -> SessionRecording:
