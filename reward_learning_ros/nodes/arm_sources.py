@@ -18,6 +18,7 @@ from reward_learning_ros.arm.gravity import Gravity
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.franka_robot_state import robot_state_type
+from reward_learning_ros.nodes.polled_subscription import PolledSubscription
 from reward_learning_ros.sensing.decoding import (
     FrankaStateDecoder,
     JointStateDecoder,
@@ -68,17 +69,16 @@ class ArmSource:
         needed: how many of the channels are needed.
         is_external: whether its torques are external ones, estimated by the arm itself; the
             measured torques of plain joint states err otherwise, so a bias is learned for each.
-        heard: how many messages with torques came.
-        heard_sec: when one came last, by a clock that never jumps.
+        heard_sec: when torques came last, by a clock that never jumps.
+        subscriptions: of each channel, while it is listened to.
     """
 
     name: str
     channels: tuple[_Channel, ...]
     needed: int
     is_external: bool = True
-    heard: int = 0
     heard_sec: float = -np.inf
-    subscriptions: list[Any] = field(default_factory=list)
+    subscriptions: list[PolledSubscription] = field(default_factory=list)
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -178,8 +178,9 @@ class ArmSources:
         self._add = add
         self._timeout_sec = timeout_sec
         self._on_change = on_change
+        self._clock = node.get_clock()
+        self._last_ns = 0
         self._next_graph_sec = -np.inf
-        self._seen: dict[str, int] = {}
 
     @property
     def silent_sec(self) -> float:
@@ -187,26 +188,63 @@ class ArmSources:
         return np.inf if self.current is None else time.monotonic() - self.current.heard_sec
 
     def update(self) -> None:
-        """Look who speaks; to be called a few times a second at least."""
-        now_sec = time.monotonic()
+        """Take the samples that came, and look who speaks; to be called many times a second."""
         for source in self._sources:
-            if source.heard != self._seen.get(source.name, 0):
-                self._seen[source.name] = source.heard
-                source.heard_sec = now_sec
-        speaking = [s for s in self._sources if now_sec - s.heard_sec <= _SILENT_SEC]
-        best = speaking[0] if speaking else None
-        current = self.current
-        if best is not None and best is not current:
-            is_better = current is None or (
-                self._sources.index(best) < self._sources.index(current)
-            )
-            if current is None or is_better or now_sec - current.heard_sec > self._timeout_sec:
-                self.current = best
-                self._on_change(current, best)
-                self._next_graph_sec = now_sec
+            for channel, subscription in zip(source.channels, source.subscriptions, strict=False):
+                self._take(source, channel, subscription)
+        self._last_ns = self._clock.now().nanoseconds
+        self._choose()
+        now_sec = time.monotonic()
         if now_sec >= self._next_graph_sec:
             self._next_graph_sec = now_sec + _GRAPH_PERIOD_SEC
             self._listen()
+
+    def close(self) -> None:
+        """Stop listening."""
+        for source in self._sources:
+            self._leave(source)
+
+    def _take(
+        self, source: ArmSource, channel: _Channel, subscription: PolledSubscription
+    ) -> None:
+        messages = subscription.take()
+        if messages and channel is source.channels[0]:
+            source.heard_sec = time.monotonic()
+        if source is not self.current:
+            return
+        for place, (data, arrival_ns) in enumerate(messages):
+            try:
+                time_ns, samples = channel.read(data)
+            except DecodingError as error:
+                self._add(channel.stream, 0, ())
+                self._node.get_logger().warning(
+                    f'{channel.topic}: {error}', throttle_duration_sec=5.0
+                )
+                continue
+            if not time_ns:
+                time_ns = self._arrival_ns(arrival_ns, (place + 1) / len(messages))
+            for stream, values in samples:
+                self._add(stream, time_ns, values)
+
+    def _arrival_ns(self, arrival_ns: int, share: float) -> int:
+        """Return when a message came; in simulated time, as if evenly between two looks."""
+        if arrival_ns and not self._clock.ros_time_is_active:
+            return arrival_ns
+        now_ns = self._clock.now().nanoseconds
+        return int(self._last_ns + share * (now_ns - self._last_ns))
+
+    def _choose(self) -> None:
+        """Change to a better source that speaks, or from a silent one to a worse one."""
+        now_sec = time.monotonic()
+        speaking = [s for s in self._sources if now_sec - s.heard_sec <= _SILENT_SEC]
+        if not speaking or speaking[0] is self.current:
+            return
+        best, current = speaking[0], self.current
+        is_better = current is None or self._sources.index(best) < self._sources.index(current)
+        if is_better or self.silent_sec > self._timeout_sec:
+            self.current = best
+            self._on_change(current, best)
+            self._next_graph_sec = now_sec
 
     def _listen(self) -> None:
         """Subscribe to the current source, to better ones that appear, to worse ones in need."""
@@ -222,43 +260,18 @@ class ArmSources:
                 may_be_better = False
             if is_wanted and not source.subscriptions:
                 source.subscriptions = [
-                    self._node.create_subscription(
-                        channel.message_type,
-                        channel.topic,
-                        self._callback(source, channel),
-                        SAMPLES_QOS,
-                        raw=True,
+                    PolledSubscription(
+                        self._node, channel.message_type, channel.topic, SAMPLES_QOS
                     )
                     for channel in source.channels
                 ]
-            elif not is_wanted and source.subscriptions:
-                for subscription in source.subscriptions:
-                    self._node.destroy_subscription(subscription)
-                source.subscriptions = []
+            elif not is_wanted:
+                self._leave(source)
 
-    def _callback(self, source: ArmSource, channel: _Channel) -> Callable[[bytes], None]:
-        read, add, clock = channel.read, self._add, self._node.get_clock()
-        torques = int(channel is source.channels[0])
-
-        # A thousand times a second for every topic: nothing here that is not needed.
-        def on_message(data: bytes) -> None:
-            source.heard += torques
-            if source is not self.current:
-                return
-            try:
-                time_ns, samples = read(data)
-            except DecodingError as error:
-                add(channel.stream, 0, ())
-                self._node.get_logger().warning(
-                    f'{channel.topic}: {error}', throttle_duration_sec=5.0
-                )
-                return
-            if not time_ns:
-                time_ns = clock.now().nanoseconds
-            for stream, values in samples:
-                add(stream, time_ns, values)
-
-        return on_message
+    def _leave(self, source: ArmSource) -> None:
+        for subscription in source.subscriptions:
+            subscription.destroy()
+        source.subscriptions = []
 
 
 def _torque_reader(joint_names: Sequence[str]) -> Callable[[bytes], Samples]:

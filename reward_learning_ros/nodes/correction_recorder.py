@@ -135,6 +135,11 @@ class CorrectionRecorderNode(Node):
             f'{config.displacement_source} displacement, {config.deformation} deformation'
         )
 
+    def destroy_node(self) -> None:
+        """Stop listening to the arm, then end the node."""
+        self.sources.close()
+        super().destroy_node()
+
     @property
     def _shift_m(self) -> np.ndarray:
         if self._config.correction_source == KINESTHETIC:
@@ -191,7 +196,7 @@ class CorrectionRecorderNode(Node):
         detector.restore(self._learned[source.is_external])
 
     def _on_zero(self, request: Any, response: Any) -> Any:
-        if self.sources.silent_sec > 1.0:
+        if self.sources.silent_sec > self._config.source_timeout_sec:
             response.success, response.message = False, 'no torques are coming in'
             return response
         self.recorder.detector.zero()

@@ -114,6 +114,7 @@ class TeleoperationCounts:
     malformed: int = 0
     out_of_order: int = 0
     timeouts: int = 0
+    corrections: int = 0
 
 
 class TeleoperationRecorder:
@@ -240,6 +241,7 @@ class TeleoperationRecorder:
         if found is None:
             return []
         plan, from_ns, until_ns = found
+        self.counts.corrections += 1
         moved = Displacement(vector_m=self._moved_m.copy(), time_ns=until_ns, source=TELEOPERATION)
         # A device held on purpose leaves no doubt that it was meant.
         return [

@@ -40,6 +40,11 @@ class PlaybackTimeline:
         self._moments: list[PlaybackMoment] = []
         self._starts_ns: list[int] = []
 
+    @property
+    def newest_ns(self) -> int | None:
+        """The time of the newest moment, None before the first."""
+        return self._starts_ns[-1] if self._starts_ns else None
+
     def add(self, moment: PlaybackMoment) -> None:
         """Takes note of a moment; a clock that jumped backwards begins a new past."""
         starts_ns = self._starts_ns

@@ -69,7 +69,12 @@ class Person:
             for module, options in (
                 (
                     'simulated_arm',
-                    {'clock': 'simulated', 'push_timeout_sec': 1.0, 'torque_bias_nm': 2.0},
+                    {
+                        'clock': 'simulated',
+                        'convenience_publish_rate': 250,
+                        'push_timeout_sec': 1.0,
+                        'torque_bias_nm': 2.0,
+                    },
                 ),
                 ('trajectory_playback', {'use_sim_time': 'true', **PLAYBACK}),
                 ('correction_recorder', {'use_sim_time': 'true'}),
@@ -135,27 +140,27 @@ def test_a_push_comes_out_as_one_correction_of_the_plan_that_was_played(person):
         lambda: person.status is not None and person.diagnostics and person.now_ns() > 0
     )
     person.wait_until(lambda: person.diagnostics['samples_from'] != 'none')
-    plan = line_plan(person.now_ns(), duration_sec=12.0)
+    plan = line_plan(person.now_ns(), duration_sec=8.0)
     person.plans.publish(plan_to_message(plan))
     person.wait_until(lambda: person.status.plan_stamp_ns == plan.stamp_ns)
     person.wait_until(lambda: person.call(names.PLAYBACK_START_SERVICE).success)
     person.wait_until(lambda: person.status.state is PlaybackState.PLAYING)
-    person.wait_until(lambda: person.status.plan_time_sec > 4.0)
+    person.wait_until(lambda: person.status.plan_time_sec > 2.5)
     start_ns, end_ns = person.push((0.0, PUSH_N, 0.0))
     person.wait_until(lambda: person.corrections)
-    person.wait_until(lambda: person.status.state is PlaybackState.FINISHED)
-    person.wait_until(lambda: person.now_ns() > end_ns + 3e9)
+    person.wait_until(lambda: person.now_ns() > end_ns + 2e9)
 
     (correction,) = person.corrections
     assert correction.plan_stamp_ns == plan.stamp_ns
     assert abs(correction.stamp_ns - start_ns) < 0.3e9
     assert abs(correction.duration_sec - PUSH_SEC) < 0.5
-    assert 3.5 < correction.onset_time_sec < 5.5
+    assert 2.3 < correction.onset_time_sec < 4.0
     moved = correction.delta_positions[-1]
     assert moved[1] > 0.03
-    assert moved[1] / np.linalg.norm(moved) > 0.9
+    # An arm gives way more easily in some directions than in others.
+    assert moved[1] / np.linalg.norm(moved) > 0.7
     # Nothing before the contact is corrected.
-    assert not correction.delta_positions[:2].any()
+    assert not correction.delta_positions[:3].any()
     assert 0.5 * PUSH_N < correction.peak_force < 1.5 * PUSH_N
     assert correction.confidence > 0.5
-    assert int(person.diagnostics['torque.used']) > 5000
+    assert int(person.diagnostics['torque.used']) > 1000
