@@ -1,0 +1,110 @@
+"""Cells of a sweep over recorded sessions: each inferred anew by the code that runs live."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reward_learning_ros.bags.redetection import RedetectionParameters
+from reward_learning_ros.bags.reinference import (
+    Recorded,
+    detect_recorded,
+    read_recorded,
+    reinfer,
+)
+from reward_learning_ros.core.task import Task
+from reward_learning_ros.core.tasks import load_task
+from reward_learning_ros.learning import LearningParameters
+from reward_learning_ros.parameters import to_mapping
+from reward_learning_ros.study.finished_cells import Row
+from reward_learning_ros.study.sweep import Cell, outcome_columns
+
+# Of each end of a file of a bag that stands for its content.
+_SAMPLE_BYTES = 65536
+# Recordings that a worker keeps: cells of one come one after the other.
+_KEPT = 4
+_COLUMNS = ('task', 'method', 'dependence', 'beta', 'gamma', 'effort', 'seed')
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionAnalysis:
+    """A recorded session and how it is analysed.
+
+    Attributes:
+        path: Folder of the session; workers on other machines must see it under the same name.
+        learning: What is learned and how.
+        detection: How corrections are found anew in the samples of the arm; None takes them as
+            they were recorded.
+        theta: What was taught, if it is known.
+    """
+
+    path: Path
+    learning: LearningParameters
+    detection: RedetectionParameters | None = None
+    theta: tuple[float, ...] = ()
+
+
+def session_cell(
+    analysis: SessionAnalysis, participant: str, trial: int, thresholds: Mapping[str, Any]
+) -> Cell:
+    """Return the inference from one session.
+
+    Args:
+        analysis: What is inferred from what.
+        participant: Who.
+        trial: Which of theirs.
+        thresholds: Parameters of the detection that the sweep varies; columns of the row.
+    """
+    learning = to_mapping(analysis.learning)
+    detection = None if analysis.detection is None else to_mapping(analysis.detection)
+    content = json.dumps([bag_digest(analysis.path), learning, detection], sort_keys=True)
+    return Cell(
+        choices={
+            'participant': participant,
+            'trial': trial,
+            **{name: learning[name] for name in _COLUMNS},
+            'from_streams': analysis.detection is not None,
+            **thresholds,
+        },
+        data=hashlib.sha256(content.encode()).hexdigest(),
+        infer=functools.partial(_infer, analysis),
+    )
+
+
+@functools.cache
+def bag_digest(path: Path) -> str:
+    """Return what tells one recording from another without reading all of it."""
+    digest = hashlib.sha256()
+    for file in sorted((path / 'bag').iterdir()):
+        digest.update(f'{file.name}\0{file.stat().st_size}\0'.encode())
+        with file.open('rb') as content:
+            digest.update(content.read(_SAMPLE_BYTES))
+            content.seek(max(0, file.stat().st_size - _SAMPLE_BYTES))
+            digest.update(content.read())
+    return digest.hexdigest()
+
+
+def _infer(analysis: SessionAnalysis) -> Row:
+    recorded = _recorded(analysis.path, analysis.detection)
+    task = _task(analysis.learning.task)
+    lesson = reinfer(recorded, analysis.learning, task=task, threads=1).lesson
+    return outcome_columns(lesson.posterior, np.array(analysis.theta) if analysis.theta else None)
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _recorded(path: Path, detection: RedetectionParameters | None) -> Recorded:
+    if detection is None:
+        return read_recorded(path)
+    return detect_recorded(path, detection)
+
+
+@functools.cache
+def _task(name: str) -> Task:
+    return load_task(name)
