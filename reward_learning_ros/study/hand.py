@@ -20,14 +20,14 @@ class HandParameters(Parameters):
     """How hard, how quickly and how exactly a hand pushes."""
 
     stiffness_n_per_m: float = parameter(
-        350.0,
+        600.0,
         description='Force with which the hand pulls the tool to where it is wanted',
         minimum=1.0,
         maximum=5000.0,
         unit='N/m',
     )
     damping_n_s_per_m: float = parameter(
-        30.0,
+        40.0,
         description='Force with which the hand slows the tool down',
         minimum=0.0,
         maximum=500.0,
@@ -51,7 +51,7 @@ class HandParameters(Parameters):
         unit='s',
     )
     tolerance_m: float = parameter(
-        0.005, description='As near as this is near enough', minimum=1e-4, maximum=0.1, unit='m'
+        0.006, description='As near as this is near enough', minimum=1e-4, maximum=0.1, unit='m'
     )
     size_noise: float = parameter(
         0.05,

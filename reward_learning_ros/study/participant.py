@@ -14,11 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 from reward_learning_ros import core
 from reward_learning_ros.arm.description import FR3, ArmDescription
 from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.core.trajectory import tail_shifts
 from reward_learning_ros.interface import Plan
 from reward_learning_ros.learning.tool_paths import ToolPaths
 from reward_learning_ros.parameters import Parameters, parameter
 
 Array = NDArray[np.float64]
+
+# Sets of waypoints that they think of, and corrections that they imagine at each.
+_CANDIDATES = 6
+_RANDOM_CORRECTIONS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,11 +124,12 @@ class Participant:
             little is left of the plan.
         """
         trajectory = self.paths.trajectory_of(plan)
-        onsets = self._onsets(first_waypoint)
-        if not onsets or self.is_content_with(plan):
-            return ()
         parameters = self.parameters
         self._decisions += 1
+        where, how = np.random.SeedSequence([parameters.seed, self._decisions]).spawn(2)
+        onsets = self._onsets(trajectory, first_waypoint, np.random.default_rng(where))
+        if not onsets or self.is_content_with(plan):
+            return ()
         is_library = self.task.library is not None
         sequence = core.simulate_corrections(
             self.task,
@@ -134,7 +140,7 @@ class Participant:
             effort=parameters.effort,
             onsets=None if is_library else onsets,
             plan=trajectory,
-            seed=np.random.SeedSequence([parameters.seed, self._decisions]),
+            seed=how,
         )
         before = plan.positions
         pushes = []
@@ -147,12 +153,41 @@ class Participant:
                 before = before + np.where(np.arange(len(before))[:, None] >= onset, moved, 0.0)
         return tuple(pushes)
 
-    def _onsets(self, first_waypoint: int) -> list[int]:
-        """Return the waypoints at which they may push, spread over what is left of the plan."""
+    def _onsets(
+        self, trajectory: Array, first_waypoint: int, rng: np.random.Generator
+    ) -> list[int]:
+        """Return the waypoints at which they push.
+
+        Where and how far are one choice: P(onsets) is proportional to the normalizer of the
+        corrections there, which random corrections estimate for some sets of onsets.
+        """
         first = max(self.task.space.fixed_waypoints, first_waypoint, 1)
-        free = np.arange(first, len(self.task.plan))
+        free = np.arange(first, len(trajectory))
         count = min(self.parameters.corrections_per_pass, len(free))
-        return [int(part[0]) for part in np.array_split(free, count)] if count else []
+        if count == 0 or self.task.library is not None:
+            return [int(waypoint) for waypoint in free]
+        parts = np.array_split(free, count)
+        candidates = [[int(rng.choice(part)) for part in parts] for _ in range(_CANDIDATES)]
+        log_normalizers = [self._log_normalizer(trajectory, each, rng) for each in candidates]
+        weights = np.exp(np.array(log_normalizers) - max(log_normalizers))
+        return candidates[int(rng.choice(len(candidates), p=weights / weights.sum()))]
+
+    def _log_normalizer(
+        self, trajectory: Array, onsets: list[int], rng: np.random.Generator
+    ) -> float:
+        space, parameters = self.task.space, self.parameters
+        deltas = rng.uniform(
+            space.delta_low, space.delta_high, (_RANDOM_CORRECTIONS, len(onsets), space.dimensions)
+        )
+        deltas[..., list(space.given_axes)] = 0.0
+        profiles = tail_shifts(onsets, len(trajectory))
+        # (N, K, n, m)
+        moved = np.cumsum(profiles[None, :, :, None] * deltas[:, :, None, :], axis=1)
+        values = self._rewards(trajectory + moved).sum(axis=1)
+        values -= parameters.effort * ((deltas**2).sum(axis=2) @ profiles.sum(axis=1))
+        exponents = parameters.beta * np.where(np.isfinite(values), values, -np.inf)
+        highest = float(exponents.max())
+        return highest + float(np.log(np.exp(exponents - highest).mean()))
 
     def _rewards(self, trajectories: Array) -> Array:
         return np.asarray(self.task.evaluate(trajectories) @ self.theta)
