@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import combinations
 from typing import Any
 
@@ -267,9 +267,15 @@ def noncentral_t_cdf(t: float, df: int, noncentrality: float) -> float:
 
     SciPy's own is not a number in the tails, where an interval's search begins.
     """
+    scales, weights = _scales(df)
+    return float(weights @ ndtr(t * scales - noncentrality))
+
+
+@lru_cache(maxsize=64)
+def _scales(df: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return quadrature nodes of √(χ²/df), and their weights."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    scale = np.sqrt(stats.chi2.ppf((nodes + 1.0) / 2.0, df) / df)
-    return float(weights @ ndtr(t * scale - noncentrality) / 2.0)
+    return np.sqrt(stats.chi2.ppf((nodes + 1.0) / 2.0, df) / df), weights / 2.0
 
 
 def compare_with(
