@@ -89,7 +89,12 @@ class SessionRecording:
 
     @cached_property
     def _times_ns(self) -> list[int]:
-        heard = (*self.plans, *self.corrections, *self.playback, *self.session)
+        heard: tuple[Heard[Any], ...] = (
+            *self.plans,
+            *self.corrections,
+            *self.playback,
+            *self.session,
+        )
         # What comes before simulated time begins has none.
         return sorted(each.time_ns for each in heard if each.time_ns > 0)
 

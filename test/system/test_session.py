@@ -1,0 +1,106 @@
+"""A whole session with everything simulated: from the first pass to the report."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from helpers.domains import claimed_domain
+from helpers.ros import PrivateRos
+from helpers.sessions import DEADLINE_SEC, OperatedSession
+from rosbags.highlevel import AnyReader
+from std_msgs.msg import Float64MultiArray
+
+from reward_learning_ros.nodes import names
+from reward_learning_ros.nodes.conversions import theta_summary_from_message
+from reward_learning_ros.session.folder import SessionFolder
+from reward_learning_ros.session.outcome import conclude
+from reward_learning_ros.session.recording import read_recording
+from reward_learning_ros.session.replay import ReplayParameters, describe_replay
+from reward_learning_ros.session.supervisor import Supervisor
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory) -> SessionFolder:
+    """The folder of a session on Press that came to its end."""
+    base = tmp_path_factory.mktemp('session')
+    with claimed_domain() as domain_id:
+        session = OperatedSession(domain_id, base)
+        try:
+            session.start('--seed', '1', '--participant-beta', '10', '--study', 'tested')
+            assert session.wait() == 0, '\n'.join(session.lines)
+            assert session.processes() == {}
+        finally:
+            session.close()
+    return SessionFolder(path=base / 'sessions' / 'tested' / 'p01' / '001')
+
+
+@pytest.fixture(scope='module')
+def summary(folder) -> dict:
+    return json.loads(folder.summary.read_text())
+
+
+def test_the_arm_learns_what_the_participant_wants(summary):
+    assert summary['end'] in ('accepted', 'max_corrections')
+    assert 1 <= summary['corrections'] <= 7
+    assert summary['regret'] <= 0.5 * summary['initial_regret']
+
+
+def test_no_limit_is_touched(summary):
+    assert summary['faults'] == []
+
+
+def test_what_was_published_live_is_what_the_recording_gives(summary, folder):
+    assert summary['agrees_with_live'] is True
+    recording = read_recording(folder.bag)
+    theta = recording.thetas[-1].record
+    assert [summary['theta'][name]['mean'] for name in theta.features] == theta.mean.tolist()
+
+
+def test_the_recording_opens_in_another_reader(folder, summary):
+    with AnyReader([folder.bag]) as reader:
+        counts = {name: topic.msgcount for name, topic in reader.topics.items()}
+    assert counts['/corrections'] >= summary['corrections']
+    assert counts['/plan'] >= 2
+    assert counts['/franka_robot_state_broadcaster/external_joint_torques'] > 1000
+
+
+def test_the_posterior_opens_in_arviz(folder, summary):
+    import arviz
+
+    theta = arviz.from_netcdf(str(folder.posterior)).posterior['theta']
+    means = theta.mean(('chain', 'draw'))
+    for name, weight in summary['theta'].items():
+        assert float(means.sel(feature=name)) == pytest.approx(weight['mean'], abs=1e-12)
+
+
+def test_the_report_is_one_page_by_itself(folder):
+    page = folder.report.read_text()
+    assert page.startswith('<!DOCTYPE html>')
+    assert 'src="http' not in page
+    assert 'tested' in page
+
+
+def test_concluding_again_gives_the_same(folder, summary):
+    assert conclude(folder) == summary
+
+
+def test_replayed_it_is_learned_again_to_the_last_bit(folder, monkeypatch, tmp_path):
+    recorded = read_recording(folder.bag).thetas[-1].record
+    config = ReplayParameters(folder=str(folder.path), rate=0.0)
+    heard = []
+    with claimed_domain() as domain_id:
+        monkeypatch.setenv('ROS_DOMAIN_ID', str(domain_id))
+        ros = PrivateRos(domain_id)
+        ros.create_node('listener', namespace=config.namespace).create_subscription(
+            Float64MultiArray, names.THETA_TOPIC, heard.append, names.LATCHED_QOS
+        )
+
+        def is_learned() -> bool:
+            thetas = [theta_summary_from_message(message) for message in heard]
+            return any(np.array_equal(theta.table, recorded.table) for theta in thetas)
+
+        with Supervisor(describe_replay(config), SessionFolder(path=tmp_path), print):
+            ros.wait_until(is_learned, DEADLINE_SEC)
+        ros.close()
