@@ -274,8 +274,14 @@ def noncentral_t_cdf(t: float, df: int, noncentrality: float) -> float:
 @lru_cache(maxsize=64)
 def _scales(df: int) -> tuple[np.ndarray, np.ndarray]:
     """Return quadrature nodes of √(χ²/df), and their weights."""
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = _legendre()
     return np.sqrt(stats.chi2.ppf((nodes + 1.0) / 2.0, df) / df), weights / 2.0
+
+
+@lru_cache(maxsize=1)
+def _legendre() -> tuple[np.ndarray, np.ndarray]:
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return nodes, weights
 
 
 def compare_with(
