@@ -53,6 +53,9 @@ class SimulateParameters(ParallelParameters):
         description="Where θ may be: as the task says, or in the box of the authors' code",
         choices=('task', 'box', 'unit_nonnegative'),
     )
+    library_size: int = parameter(
+        0, description='Trajectories of each library; 0 leaves it to the task', minimum=0
+    )
     runs: int = parameter(
         100, description='Repetitions of sampling in the working example', minimum=2
     )
@@ -95,7 +98,12 @@ def run(options: argparse.Namespace) -> int:
     require_matplotlib()
     config = from_arguments(SimulateParameters, options)
     wanted = set(EXPERIMENTS if ALL in options.experiments else options.experiments)
-    setup = Setup(budget=config.budget, domain=config.domain, seed=config.seed)
+    setup = Setup(
+        budget=config.budget,
+        domain=config.domain,
+        seed=config.seed,
+        library_size=config.library_size or None,
+    )
     output = _Output(options.output, options.format)
     results: dict[str, Any] = {}
     if FIGURES in wanted:
