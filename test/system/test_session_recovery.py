@@ -1,0 +1,104 @@
+"""A session whose nodes are killed one by one, which is interrupted, and which goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+from helpers.domains import claimed_domain
+from helpers.sessions import OperatedSession
+
+from reward_learning_ros.interface import PlaybackState, SessionState
+from reward_learning_ros.nodes import names
+from reward_learning_ros.session.folder import SessionFolder
+from reward_learning_ros.session.recording import read_recording
+
+NODES = (
+    'session_recorder',
+    'correction_recorder',
+    'simulated_participant',
+    'session_conductor',
+    'simulated_arm',
+    'reward_inference',
+    'trajectory_playback',
+)
+# It ends only when it is told to.
+ENDLESS = """\
+/session_conductor:
+  ros__parameters: {quiet_pass_accepts: false, max_passes: 1000, max_corrections: 0}
+"""
+# A pass long enough to notice in its middle that somebody is missing.
+OPTIONS = ('--speed', '1', '--parameters-file', 'endless.yaml')
+
+
+@pytest.fixture
+def session(tmp_path):
+    (tmp_path / 'endless.yaml').write_text(ENDLESS)
+    with claimed_domain() as domain_id:
+        session = OperatedSession(domain_id, tmp_path)
+        yield session
+        session.close()
+
+
+def is_early_in_a_pass(session) -> bool:
+    return session.is_playing and session.is_moving and session.playback.progress < 0.4
+
+
+def kill(session, node: str) -> None:
+    """Kill a node in mid-motion and see the arm hold, the others stay, and the session go on."""
+    session.wait_until(lambda: is_early_in_a_pass(session))
+    before = {name: session.pid_of(name) for name in NODES}
+    passes = session.session.passes
+    os.kill(before[node], signal.SIGKILL)
+    if node == 'simulated_arm':
+        # With it went the arm; what comes instead stands still until playback moves it.
+        session.wait_until(lambda: session.playback.state is PlaybackState.FAULT)
+    else:
+        session.wait_until(lambda: not session.is_moving)
+    session.wait_until(lambda: session.pid_of(node) not in (None, before[node]))
+    session.wait_until(lambda: any(f'{node} was killed by SIGKILL' in x for x in session.lines))
+    stayed = {name: session.pid_of(name) for name in NODES if name != node}
+    assert stayed == {name: pid for name, pid in before.items() if name != node}
+    assert read_recording(bag_of(session)).plans
+    session.wait_until(lambda: session.is_playing and session.is_moving)
+    assert session.session.passes >= passes
+
+
+def bag_of(session):
+    return folder_of(session).bag
+
+
+def folder_of(session) -> SessionFolder:
+    return SessionFolder(path=session.folder / 'sessions' / 'demo' / 'p01' / '001')
+
+
+@pytest.mark.timeout(900)
+def test_killed_nodes_come_back_and_an_interrupted_session_goes_on(session):
+    session.start(*OPTIONS)
+    for node in NODES:
+        kill(session, node)
+
+    session.process.send_signal(signal.SIGINT)
+    assert session.wait() == 130
+    assert session.processes() == {}
+    folder = folder_of(session)
+    assert not folder.is_complete
+    corrections = {heard.record.stamp_ns for heard in read_recording(folder.bag).corrections}
+    passes = session.session.passes
+
+    session.session = session.playback = None
+    session.start('--resume', str(folder.path))
+    session.wait_until(lambda: session.is_playing and session.is_moving)
+    assert session.session.state is SessionState.PLAYING
+    assert session.session.passes >= passes
+    assert session.session.corrections >= len(corrections)
+    assert session.call(names.SESSION_FINISH_SERVICE).success
+    assert session.wait() == 0, '\n'.join(session.lines)
+    summary = json.loads(folder.summary.read_text())
+    assert summary['end'] == 'finished'
+    recorded = {heard.record.stamp_ns for heard in read_recording(folder.bag).corrections}
+    assert corrections <= recorded
+    assert summary['agrees_with_live'] in (True, None)
+    assert any('not heard from: session_recorder' in fault for fault in summary['faults'])
