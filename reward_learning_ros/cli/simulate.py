@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from reward_learning_ros.cli._progress import ParallelParameters, progress_bar
 from reward_learning_ros.parameters import add_arguments as add_parameters
-from reward_learning_ros.parameters import from_arguments, parameter
+from reward_learning_ros.parameters import from_arguments, parameter, to_mapping
 
 if TYPE_CHECKING:
+    from reward_learning_ros.study.run_report import Section
     from reward_learning_ros.study.simulations import Setup
 
 NAME = 'simulate'
@@ -113,6 +114,7 @@ def run(options: argparse.Namespace) -> int:
         results['simulations'] = _simulations(config, setup, tasks, output)
     if STUDY in wanted:
         results[STUDY] = _study(config, setup, output)
+    output.report(config)
     if options.json:
         print(json.dumps(results, indent=2, allow_nan=False))
     else:
@@ -129,24 +131,43 @@ class _Output:
         self.folder = folder
         self.formats = tuple(f'.{name}' for name in formats)
         self.written: list[Path] = []
+        self.sections: list[Section] = []
 
-    def figure(self, draw: Any, result: Any, folder: Path, name: str) -> None:
-        """Draw a figure in every format that was asked for."""
-        for suffix in self.formats:
+    def figure(self, draw: Any, result: Any, folder: Path, name: str) -> Path:
+        """Draw a figure in every format that was asked for; return the SVG for the report."""
+        for suffix in dict.fromkeys(('.svg', *self.formats)):
             path = folder / f'{name}{suffix}'
             draw(result, path)
             self.written.append(path)
+        return folder / f'{name}.svg'
+
+    def report(self, config: SimulateParameters) -> None:
+        """Write all that was found as one page."""
+        from reward_learning_ros.study.run_report import RunReport, write_run
+
+        chosen = to_mapping(config)
+        for name in ('workers', 'scheduler'):
+            # They change nothing of what is found.
+            del chosen[name]
+        report = RunReport(
+            title='Simulated experiments', sections=self.sections, configuration=chosen
+        )
+        self.written.append(write_run(report, self.folder))
 
 
 def _working_example(config: SimulateParameters, output: _Output) -> dict[str, Any]:
     from reward_learning_ros.study import figures
     from reward_learning_ros.study.rows import write_table
+    from reward_learning_ros.study.simulation_page import example_section
     from reward_learning_ros.study.working_example import working_example
 
     result = working_example(runs=config.runs, seed=config.seed)
     folder = output.folder / 'working_example'
-    output.figure(figures.draw_approximations, result, folder, 'approximations')
-    output.figure(figures.draw_comparison, result, folder, 'sampling_or_maximum')
+    drawn = (
+        output.figure(figures.draw_approximations, result, folder, 'approximations'),
+        output.figure(figures.draw_comparison, result, folder, 'sampling_or_maximum'),
+    )
+    output.sections.append(example_section(result, drawn))
     write_table(folder / 'rows.csv', result.rows())
     output.written.append(folder / 'rows.csv')
     return {'text': result.summary(), 'rows': list(result.rows())}
@@ -157,6 +178,7 @@ def _simulations(
 ) -> dict[str, Any]:
     from reward_learning_ros.study import figures
     from reward_learning_ros.study.simulation_analysis import analyse_simulations
+    from reward_learning_ros.study.simulation_page import analysis_section
     from reward_learning_ros.study.simulations import simulate
 
     folder = output.folder / f'simulations-{setup.budget}-{setup.domain}-seed{setup.seed}'
@@ -173,13 +195,15 @@ def _simulations(
             on_done=advance,
         )
     analysis = analyse_simulations(rows, timings)
-    output.figure(figures.draw_simulations, analysis, folder, 'error_and_regret')
+    drawn = output.figure(figures.draw_simulations, analysis, folder, 'error_and_regret')
+    output.sections.append(analysis_section('Simulations', analysis, drawn))
     return _kept(analysis, folder, output)
 
 
 def _study(config: SimulateParameters, setup: Setup, output: _Output) -> dict[str, Any]:
     from reward_learning_ros.study import figures
     from reward_learning_ros.study.simulation_analysis import analyse_study
+    from reward_learning_ros.study.simulation_page import analysis_section
     from reward_learning_ros.study.user_study import GOALS, simulate_study
 
     folder = output.folder / f'study-{setup.budget}-seed{setup.seed}'
@@ -196,12 +220,19 @@ def _study(config: SimulateParameters, setup: Setup, output: _Output) -> dict[st
             on_done=advance,
         )
     analysis = analyse_study(rows, timings)
-    output.figure(figures.draw_study, analysis, folder, 'error_and_regret')
+    drawn = output.figure(figures.draw_study, analysis, folder, 'error_and_regret')
+    output.sections.append(analysis_section('User study', analysis, drawn))
     return _kept(analysis, folder, output)
 
 
 def _kept(analysis: Any, folder: Path, output: _Output) -> dict[str, Any]:
     """Write what an analysis found beside the rows, and return it to be printed."""
-    analysis.write(folder)
+    from reward_learning_ros.study.simulation_report import (
+        analysis_mapping,
+        analysis_text,
+        write_analysis,
+    )
+
+    write_analysis(analysis, folder)
     output.written.extend(sorted(folder.glob('*.csv')) + sorted(folder.glob('*.txt')))
-    return {'text': analysis.text(), **analysis.to_mapping()}
+    return {'text': analysis_text(analysis), **analysis_mapping(analysis)}

@@ -15,9 +15,8 @@ from reward_learning_ros.study.figure_style import (
     new_figure,
     publication_style,
 )
-from reward_learning_ros.study.html_page import Tile, number
+from reward_learning_ros.study.html_page import Tile
 from reward_learning_ros.study.ledger import DONE, EXCLUDED, STATES
-from reward_learning_ros.study.mixed_model import MixedModel
 from reward_learning_ros.study.protocol import Protocol
 from reward_learning_ros.study.run_report import (
     FigureBlock,
@@ -26,7 +25,11 @@ from reward_learning_ros.study.run_report import (
     TableBlock,
     give_or_take,
 )
-from reward_learning_ros.study.statistics import p_text
+from reward_learning_ros.study.statistics_tables import (
+    comparisons_table,
+    effects_table,
+    model_table,
+)
 from reward_learning_ros.study.tidy import TrialRow
 from reward_learning_ros.study.trial_analysis import Cell, MeasureAnalysis
 
@@ -82,69 +85,28 @@ def _section(protocol: Protocol, analysis: MeasureAnalysis) -> Section:
         ),
         _means(protocol, analysis.cells),
     ]
+    people = f'{len(analysis.participants)} participants'
     if analysis.effects:
         blocks.append(
-            TableBlock(
-                columns=('effect', 'F', 'df', 'p', 'ε', 'partial η²', '95 %'),
-                rows=[
-                    (
-                        effect.name,
-                        number(effect.f, 2),
-                        ', '.join(f'{effect.epsilon * df:.1f}' for df in effect.df),
-                        _p(effect.p_corrected),
-                        number(effect.epsilon, 2),
-                        number(effect.eta_squared, 2),
-                        _interval(effect.eta_squared_interval, 2),
-                    )
-                    for effect in analysis.effects
-                ],
-                caption='Repeated-measures analysis of variance, degrees of freedom corrected by '
-                f'Greenhouse and Geisser, {len(analysis.participants)} participants.',
+            effects_table(
+                [('', effect) for effect in analysis.effects],
+                'Repeated-measures analysis of variance, degrees of freedom corrected by '
+                f'Greenhouse and Geisser, {people}.',
             )
         )
     if analysis.comparisons:
         blocks.append(
-            TableBlock(
-                columns=('comparison', 'difference', '95 %', 't', 'p (Holm)', 'd', '95 %'),
-                rows=[
-                    (
-                        f'{each.first} − {each.second}',
-                        number(each.difference),
-                        _interval(each.interval, 3),
-                        f't({each.df}) = {number(each.t, 2)}',
-                        _p(each.p_holm),
-                        number(each.effect_size, 2),
-                        _interval(each.effect_size_interval, 2),
-                    )
-                    for each in analysis.comparisons
-                ],
-                caption='Paired t-tests of each participant’s mean over tasks; d is Cohen’s d_z.',
+            comparisons_table(
+                [('', comparison) for comparison in analysis.comparisons],
+                f'Paired t-tests of the mean over tasks, {people}; d is Cohen’s d_z.',
             )
         )
     if analysis.model is not None:
-        blocks.append(_model(protocol, analysis.model))
+        first, task = protocol.conditions[0].name, protocol.goals[0].name
+        blocks.append(
+            model_table(analysis.model, f'Mixed model of all trials, against {first} in {task}.')
+        )
     return Section(title=analysis.label, blocks=blocks, warnings=analysis.remarks)
-
-
-def _model(protocol: Protocol, model: MixedModel) -> TableBlock:
-    doubt = '' if model.converged else ' The fit did not converge: do not rely on it.'
-    first, task = protocol.conditions[0].name, protocol.goals[0].name
-    return TableBlock(
-        columns=('fixed effect', 'value', 'standard error', '95 %', 'p'),
-        rows=[
-            (
-                each.name,
-                number(each.value),
-                number(each.standard_error),
-                _interval(each.interval, 3),
-                _p(each.p),
-            )
-            for each in model.coefficients
-        ],
-        caption=f'Mixed model of all {model.observations} trials, against {first} in {task}. '
-        f'Spread (sd) between participants {model.participant_sd:.3f}, between tasks of one '
-        f'{model.trial_sd:.3f}, left {model.residual_sd:.3f}.{doubt}',
-    )
 
 
 def measure_figure(protocol: Protocol, analysis: MeasureAnalysis) -> Any:
@@ -234,11 +196,3 @@ def _left_out(rows: Sequence[TrialRow]) -> Section:
             )
         ],
     )
-
-
-def _interval(interval: tuple[float, float], digits: int) -> str:
-    return f'[{number(interval[0], digits)}, {number(interval[1], digits)}]'
-
-
-def _p(p: float) -> str:
-    return p_text(p).removeprefix('p ').removeprefix('= ')

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
@@ -16,7 +15,7 @@ from reward_learning_ros.core.human_model import DEPENDENT, INDEPENDENT
 from reward_learning_ros.study.budget import METHODS, ONE_AUXILIARY
 from reward_learning_ros.study.mixed_model import MixedModel, fit_mixed_model
 from reward_learning_ros.study.power import Plan, plan_study
-from reward_learning_ros.study.rows import Row, Timing, write_table
+from reward_learning_ros.study.rows import Row, Timing
 from reward_learning_ros.study.simulations import EXACT
 from reward_learning_ros.study.statistics import (
     Comparison,
@@ -99,108 +98,6 @@ class Analysis:
         if len(found) != 1:
             raise InvalidInputError(f'{len(found)} cells have {wanted}')
         return found[0]
-
-    def write(self, folder: Path) -> None:
-        """Write summary.csv, tests.csv and statistics.txt, the same for the same rows."""
-        write_table(folder / 'summary.csv', (asdict(cell) for cell in self.cells))
-        tests = [
-            {
-                'family': family.title,
-                'measure': family.measure,
-                'place': place,
-                **{
-                    name: list(value) if isinstance(value, tuple) else value
-                    for name, value in asdict(comparison).items()
-                },
-            }
-            for family in self.families
-            for place, comparison in family.comparisons
-        ]
-        if tests:
-            write_table(folder / 'tests.csv', tests)
-        text = '\n'.join([*self._means(), *self._tests()]) + '\n'
-        (folder / 'statistics.txt').write_text(text, encoding='utf-8')
-
-    def text(self) -> str:
-        """Return all of it as text, with the times."""
-        times = ['', 'processor time of one inference, median of people:']
-        for (task, dependence, method), value in self.seconds.items():
-            times.append(f'  {task:<12}{dependence:<13}{method:<15}{value:>8.3f} s')
-        return '\n'.join([*self._means(), *self._tests(), *times])
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Return all of it as plain values, for JSON."""
-        return {
-            'cells': [asdict(cell) for cell in self.cells],
-            'effects': [
-                {'place': place, 'measure': measure, **_plain(effect)}
-                for place, measure, effect in self.effects
-            ],
-            'families': [
-                {
-                    'title': family.title,
-                    'measure': family.measure,
-                    'comparisons': [
-                        {'place': place, **_plain(comparison)}
-                        for place, comparison in family.comparisons
-                    ],
-                }
-                for family in self.families
-            ],
-            'models': [
-                {'place': place, 'measure': measure, **_plain(model)}
-                for place, measure, model in self.models
-            ],
-            'plans': [
-                {'place': place, 'measure': measure, **_plain(plan)}
-                for place, measure, plan in self.plans
-            ],
-            'seconds': [
-                {'task': task, 'dependence': dependence, 'method': method, 'seconds': value}
-                for (task, dependence, method), value in self.seconds.items()
-            ],
-        }
-
-    def _means(self) -> Iterable[str]:
-        yield (
-            f'{"task":<12}{"β":>5} {"dependence":<13}{"method":<15}{"people":>7}'
-            f'{"error":>9}{"± s.e.":>8}{"regret":>10}{"± s.e.":>9}'
-        )
-        for cell in self.cells:
-            yield (
-                f'{cell.task:<12}{cell.beta:>5g} {cell.dependence:<13}{cell.method:<15}'
-                f'{cell.count:>7}{cell.error:>9.3f}{cell.error_se:>8.3f}'
-                f'{cell.regret:>10.4f}{cell.regret_se:>9.4f}'
-            )
-
-    def _tests(self) -> Iterable[str]:
-        if self.effects:
-            yield from ('', 'repeated-measures analysis of variance (Greenhouse–Geisser):')
-        for place, measure, effect in self.effects:
-            yield f'  {place}, {measure}, {effect}'
-        for family in self.families:
-            yield from ('', f'{family.title}, {family.measure} (Holm over all of these):')
-            for place, comparison in family.comparisons:
-                yield f'  {place}, {comparison}'
-        for place, measure, model in self.models:
-            note = '' if model.converged else ' (did NOT converge)'
-            yield from ('', f'mixed model, {place}, {measure}{note}:')
-            for coefficient in model.coefficients:
-                yield f'  {coefficient}'
-            yield (
-                f'  spread: participants {model.participant_sd:.3f}, trials {model.trial_sd:.3f}, '
-                f'rest {model.residual_sd:.3f}; {model.observations} observations'
-            )
-        if self.plans:
-            yield from ('', 'participants for 80 % power, α = .05 over all comparisons:')
-        for place, measure, plan in self.plans:
-            wanted = _number(plan.participants)
-            cautious = _number(plan.cautious_participants)
-            yield (
-                f'  {place}, {measure}, {plan.first} against {plan.second}: {wanted} '
-                f'(d = {plan.effect_size:+.2f}); to be safe {cautious} '
-                f'(d = {plan.cautious_effect_size:+.2f})'
-            )
 
 
 def analyse_simulations(rows: Sequence[Row], timings: Sequence[Timing] = ()) -> Analysis:
@@ -372,21 +269,3 @@ def _seconds(timings: Iterable[Timing]) -> dict[tuple[str, str, str], float]:
     for timing in timings:
         groups[timing.task, timing.dependence, timing.method].append(timing.seconds)
     return {key: median(values) for key, values in groups.items()}
-
-
-def _number(participants: int | None) -> str:
-    return 'more than anybody would invite' if participants is None else str(participants)
-
-
-def _plain(value: Any) -> dict[str, Any]:
-    """Return a dataclass as plain values; what is not a number, as None."""
-    found: dict[str, Any] = _without_nan(asdict(value))
-    return found
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without_nan(entry) for entry in value]
-    return None if isinstance(value, float) and np.isnan(value) else value
