@@ -27,14 +27,15 @@ from reward_learning_ros.sensing.synthetic import random_pushes
 MINUTES = 5.0
 # What the search for corrections needs, in a process of its own: its greatest memory.
 _MEMORY = """
-import resource, sys
+import sys
 from pathlib import Path
 from reward_learning_ros.bags.reading import BagReader
 from reward_learning_ros.bags.redetection import RedetectionParameters, redetect
 from reward_learning_ros.bags.session_topics import SessionTopics
 with BagReader(Path(sys.argv[1])) as bag:
-    redetect(bag, SessionTopics(bag.topics, {}), RedetectionParameters())
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    redetect(bag, SessionTopics(bag.path, bag.topics, {}), RedetectionParameters())
+status = Path("/proc/self/status").read_text()
+print(status.split("VmHWM:")[1].split()[0])
 """
 
 
@@ -88,7 +89,7 @@ def reading(path: Path, compression: str) -> dict[str, float]:
     read = time.process_time() - started
     started = time.process_time()
     with BagReader(path) as bag:
-        found = redetect(bag, SessionTopics(bag.topics, {}), parameters)
+        found = redetect(bag, SessionTopics(bag.path, bag.topics, {}), parameters)
     return {
         f'read, {compression}, s': read,
         f'read and re-detected, {compression}, s': time.process_time() - started,

@@ -78,7 +78,7 @@ def read_recorded(path: Path, topics: Mapping[str, str] | None = None) -> Record
         BagError: There is no bag, or it has no plan or no correction.
     """
     with BagReader(path) as bag:
-        records = records_of(bag, SessionTopics(bag.topics, topics or {}))
+        records = records_of(bag, SessionTopics(bag.path, bag.topics, topics or {}))
     corrections = _that_count(records)
     if not corrections:
         raise BagError(f'{path}: holds no correction to learn from{_first(records.problems)}')
@@ -111,7 +111,10 @@ def detect_recorded(
     """
     with BagReader(path) as bag:
         found = redetect(
-            bag, SessionTopics(bag.topics, topics or {}), parameters, on_progress=on_progress
+            bag,
+            SessionTopics(bag.path, bag.topics, topics or {}),
+            parameters,
+            on_progress=on_progress,
         )
     if not found.corrections:
         raise BagError(

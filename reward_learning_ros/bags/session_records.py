@@ -82,7 +82,7 @@ def read_session(path: Path, topics: Mapping[str, str] | None = None) -> Session
         BagError: There is no bag, or it has no plan.
     """
     with BagReader(path) as bag:
-        return records_of(bag, SessionTopics(bag.topics, topics or {}))
+        return records_of(bag, SessionTopics(bag.path, bag.topics, topics or {}))
 
 
 def records_of(bag: BagReader, topics: SessionTopics) -> SessionRecords:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from reward_learning_ros.bags.errors import BagError
 from reward_learning_ros.bags.problems import TopicInBag
@@ -74,11 +75,14 @@ class SessionTopics:
     one namespace.
     """
 
-    def __init__(self, topics: Mapping[str, TopicInBag], given: Mapping[str, str]) -> None:
+    def __init__(
+        self, path: Path, topics: Mapping[str, TopicInBag], given: Mapping[str, str]
+    ) -> None:
         """Find the topics.
 
         Args:
-            topics: Of the bag, by name.
+            path: Of the bag.
+            topics: What is in it, by name.
             given: Names of topics by part, where they are other than ours.
 
         Raises:
@@ -86,6 +90,7 @@ class SessionTopics:
             BagError: A topic that is given has another type than its part needs.
             InvalidInputError: A part could be played by several topics.
         """
+        self._path = path
         self._found: dict[str, TopicInBag] = {}
         for part in given:
             if part not in PARTS:
@@ -97,7 +102,7 @@ class SessionTopics:
                     raise UnknownNameError('topic', given[part], topics)
                 if topic.type_name != needed.type_name:
                     raise BagError(
-                        f'topic {topic.name} is {topic.type_name}; as {part} it must be '
+                        f'{path}: topic {topic.name} is {topic.type_name}; as {part} it must be '
                         f'{needed.type_name}'
                     )
                 self._found[part] = topic
@@ -114,7 +119,9 @@ class SessionTopics:
         ]
         if len(suitable) > 1:
             names = ', '.join(topic.name for topic in suitable)
-            raise InvalidInputError(f'several topics could be {part}: {names}; name one of them')
+            raise InvalidInputError(
+                f'{self._path}: several topics could be {part}: {names}; name one of them'
+            )
         if suitable:
             self._found[part] = suitable[0]
 
@@ -132,8 +139,8 @@ class SessionTopics:
         except KeyError:
             needed = PARTS[part]
             raise BagError(
-                f'no topic {needed.topic} of type {needed.type_name} with messages is in the bag; '
-                f'another name can be given as {part}=/NAME'
+                f'{self._path}: there is no topic {needed.topic} of type {needed.type_name} with '
+                f'messages; another name can be given as {part}=/NAME'
             ) from None
 
     def names(self, *parts: str) -> list[str]:

@@ -17,6 +17,7 @@ from rosbags.highlevel import AnyReader
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
+from reward_learning_ros.bags.session_topics import PARTS
 from reward_learning_ros.interface import (
     Level,
     correction_from_message,
@@ -25,7 +26,7 @@ from reward_learning_ros.interface import (
 )
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import correction_to_message, plan_to_message
-from reward_learning_ros.nodes.session_recorder import SessionRecorderNode
+from reward_learning_ros.nodes.session_recorder import SESSION_TOPIC_TYPES, SessionRecorderNode
 from reward_learning_ros.nodes.smoke import random_correction, random_plan
 
 ARGUMENTS = ('--ros-args', '-p')
@@ -190,3 +191,9 @@ def test_a_full_disk_is_reported_and_the_recorder_lives_on(studio, domain_id, tm
     found = recorded(bag)
     assert [plan_from_message(message) for message in found['/plan']] == [studio.plan]
     assert len(found[f'/{names.CURRENT_POSE_TOPIC}']) > 10
+
+
+def test_readers_without_ros_know_the_recorded_topics_by_the_same_names():
+    recorded = {**SESSION_TOPIC_TYPES, **names.FRANKA_TOPIC_TYPES}
+    for part in PARTS.values():
+        assert recorded[part.topic] == part.type_name

@@ -24,7 +24,7 @@ from reward_learning_ros.sensing.synthetic import Recording
 JOINT_NAMES = tuple(f'fr3_joint{number}' for number in range(1, 8))
 # Stands where a number will be written; found again in the serialized message.
 _MARK = -1.2345678901234567e200
-_STATUS_STEP = 50
+_STATUS_STEP = 20
 
 
 def topic_name(part: str) -> str:

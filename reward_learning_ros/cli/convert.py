@@ -1,0 +1,142 @@
+"""Convert recordings: into a session that can be replayed, or out of one into a table.
+
+SOURCE is a session or any rosbag2, a CSV of corrections (columns correction, waypoint, delta_x,
+delta_y, delta_z), or a recording of the published study (…/Task1/data/user1/demo1.pkl). TARGET is
+a table of corrections (.csv, .parquet, .npz), or else a new folder: a session, or for a bag
+without one the copy of all that can be read of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reward_learning_ros.cli._recorded import add_topics_argument, topics_of
+from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from reward_learning_ros.interface import Correction, Plan
+
+NAME = 'convert'
+HELP = 'make a session of other recordings, or a table of a session'
+
+_TABLES = ('.csv', '.parquet', '.npz')
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument('source', type=Path, metavar='SOURCE', help='what to convert')
+    parser.add_argument('target', type=Path, metavar='TARGET', help='new file or folder')
+    parser.add_argument('--task', help='task that was done, for a CSV of corrections')
+    add_topics_argument(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Convert, say what was written, and return 0.
+
+    Raises:
+        RewardLearningError: The source cannot be read, or the target not be written.
+    """
+    source, target = options.source, options.target
+    if target.exists():
+        raise InvalidInputError(f'{target} is there already; nothing is overwritten')
+    try:
+        if target.suffix in _TABLES:
+            problems = _write_table(source, target, options)
+        elif source.suffix in ('.csv', '.pkl'):
+            problems = _write_session(source, target, options)
+        else:
+            from reward_learning_ros.bags.making import copy_bag
+
+            problems = copy_bag(source, target)
+    except OSError as error:
+        raise RewardLearningError(f'{error.filename or target}: {error.strerror}') from error
+    for problem in problems:
+        print(f'problem: {problem}', file=sys.stderr)
+    print(target)
+    return 0
+
+
+def _write_table(source: Path, target: Path, options: argparse.Namespace) -> list[Any]:
+    from reward_learning_ros.bags import correction_table
+
+    if source.suffix in ('.csv', '.pkl'):
+        plans, corrections, _, _ = _read(source, options)
+        problems: list[Any] = []
+    else:
+        from reward_learning_ros.bags.reinference import read_recorded
+
+        recorded = read_recorded(source, topics_of(options))
+        plans, corrections = list(recorded.plans), list(recorded.corrections)
+        problems = list(recorded.problems)
+    write = {
+        '.csv': correction_table.write_csv,
+        '.parquet': correction_table.write_parquet,
+        '.npz': correction_table.write_numpy,
+    }[target.suffix]
+    write(target, correction_table.table_of(plans, corrections))
+    return problems
+
+
+def _write_session(source: Path, target: Path, options: argparse.Namespace) -> list[Any]:
+    """Make a folder that `reinfer`, `conclude` and the replay take for a session's."""
+    from reward_learning_ros.bags.making import write_corrections
+    from reward_learning_ros.session.folder import SessionFolder
+    from reward_learning_ros.session.parameters import HUMAN, SessionParameters
+
+    plans, corrections, theta_star, session = _read(source, options)
+    config = SessionParameters(participant_model=HUMAN, **session)
+    folder = SessionFolder(path=target.absolute())
+    write_corrections(folder.bag, plans, corrections, theta_star)
+    parameters = {'task': config.task, 'method': config.method, 'dependence': config.dependence}
+    folder.write_configuration(config, {'reward_inference': {'parameters': parameters}})
+    return []
+
+
+def _read(
+    source: Path, options: argparse.Namespace
+) -> tuple[list[Plan], list[Correction], np.ndarray | None, dict[str, Any]]:
+    """Return plans, corrections, θ* if known, and what to call the session."""
+    from reward_learning_ros.learning import LearningParameters
+    from reward_learning_ros.learning.lesson import tool_paths_of
+
+    if source.suffix == '.csv':
+        from reward_learning_ros.bags.correction_table import read_csv
+
+        plan = None
+        if options.task is not None:
+            paths = tool_paths_of(LearningParameters(task=options.task))
+            plan = paths.initial_plan(1_000_000_000)
+        plans, corrections = read_csv(source, plan)
+        name = re.sub(r'[^A-Za-z0-9_-]', '_', source.stem).lstrip('_-')[:64] or 'table'
+        task = {} if options.task is None else {'task': options.task}
+        return plans, corrections, None, {'study': 'converted', 'participant': name, **task}
+    from reward_learning_ros.bags.making import published_records
+    from reward_learning_ros.bags.published_study import FOLDERS, read_recordings
+
+    place = re.fullmatch(r'(.*)/(Task\d+)/data/user(\d+)/demo(\d+)\.pkl', source.as_posix())
+    tasks = {folder: task for task, folder in FOLDERS.items()}
+    if place is None or place[2] not in tasks:
+        raise InvalidInputError(
+            f'{source}: must be a recording of the published study, such as '
+            'STUDY/Task1/data/user1/demo1.pkl'
+        )
+    study, folder, participant, trial = Path(place[1]), place[2], int(place[3]), int(place[4])
+    name = options.task or f'published_{tasks[folder]}'
+    paths = tool_paths_of(LearningParameters(task=name))
+    for recording in read_recordings(study, folder):
+        if (recording.participant, recording.trial) == (participant, trial):
+            plans, corrections = published_records(recording, paths)
+            session = {
+                'study': 'published',
+                'participant': f'p{participant:02d}',
+                'trial': trial,
+                'task': name,
+            }
+            return plans, corrections, recording.theta, session
+    raise InvalidInputError(f'{source}: there is no such recording with its θ beside it')

@@ -1,0 +1,297 @@
+"""θ from a bag is θ from its corrections, whatever the bag went through; and tables of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import pickle
+
+import numpy as np
+import pandas
+import pytest
+from bag_making import topic_name
+from test_recording import TOPICS as TEXT_TOPICS
+from test_recording import read_by_rosbags, text, write_numbers
+
+from reward_learning_ros.bags.correction_table import read_csv, table_of, write_csv
+from reward_learning_ros.bags.errors import BagError
+from reward_learning_ros.bags.making import write_corrections
+from reward_learning_ros.bags.recording import BagWriter
+from reward_learning_ros.bags.reinference import read_recorded, reinfer
+from reward_learning_ros.bags.serializing import (
+    serialized_correction,
+    serialized_diagnostic,
+    serialized_plan,
+)
+from reward_learning_ros.bags.session_topics import (
+    CORRECTIONS,
+    INFERENCE,
+    PARTS,
+    PLAN,
+    THETA,
+)
+from reward_learning_ros.bags.topics import describe_topic, standard_types
+from reward_learning_ros.cli.main import main
+from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.interface import Correction, InferenceState, InferenceStatus
+from reward_learning_ros.interface.inference import inference_diagnostic_of
+from reward_learning_ros.interface.theta import STATISTICS, label_of
+from reward_learning_ros.learning import Learner, LearningParameters, learn
+from reward_learning_ros.learning.lesson import tool_paths_of
+
+PARAMETERS = LearningParameters(task='press', beta=5.0, max_draws=60)
+SETTINGS = ('--task', 'press', '--beta', '5', '--set', 'max_draws=60')
+STEP_NS = 1_000_000_000
+
+
+@pytest.fixture(scope='module')
+def paths():
+    return tool_paths_of(PARAMETERS)
+
+
+def made_session(paths):
+    """Two plans, of which the first is corrected twice and the second once."""
+    rng = np.random.default_rng(8)
+    first, second = paths.initial_plan(STEP_NS), paths.initial_plan(20 * STEP_NS)
+    corrections = []
+    for index, plan in enumerate((first, first, second)):
+        deltas = np.zeros_like(plan.positions)
+        deltas[2 + index :] = rng.normal(scale=0.05, size=3)
+        corrections.append(
+            Correction(
+                stamp_ns=plan.stamp_ns + (index + 1) * STEP_NS,
+                frame_id=plan.frame_id,
+                tool_frame='fr3_hand_tcp',
+                plan_stamp_ns=plan.stamp_ns,
+                delta_positions=deltas,
+                delta_orientations=np.tile([0.0, 0.0, 0.0, 1.0], (len(deltas), 1)),
+                times_sec=plan.times_sec,
+                onset_waypoint=2 + index,
+                onset_time_sec=1.0 / 3.0,
+                duration_sec=0.7,
+                peak_force=10.0 / 3.0,
+                confidence=0.9,
+            )
+        )
+    return [first, second], corrections
+
+
+def lesson_of(paths, plans, corrections):
+    learner = Learner(paths)
+    for plan in plans:
+        learner.add_plan(plan)
+    for correction in corrections:
+        learner.add_correction(correction)
+    return learn(PARAMETERS, learner.sequences(), task=paths.task, threads=1)
+
+
+def serialized_theta(theta):
+    types = standard_types().types
+    dimension = types['std_msgs/msg/MultiArrayDimension']
+    rows, columns = theta.table.shape
+    layout = types['std_msgs/msg/MultiArrayLayout'](
+        dim=[
+            dimension(label_of('statistic', STATISTICS), rows, rows * columns),
+            dimension(label_of('feature', theta.features), columns, columns),
+        ],
+        data_offset=0,
+    )
+    message = types['std_msgs/msg/Float64MultiArray'](layout, theta.table.ravel())
+    return bytes(standard_types().serialize_cdr(message, message.__msgtype__))
+
+
+def test_undone_corrections_are_left_out_and_theta_is_that_of_the_session(paths, tmp_path):
+    plans, corrections = made_session(paths)
+    kept = [corrections[0], corrections[2]]
+    stamps = tuple(correction.stamp_ns for correction in kept)
+    lesson = lesson_of(paths, plans, kept)
+    status = InferenceStatus(
+        state=InferenceState.WAITING,
+        corrections_ns=stamps,
+        considered_ns=stamps,
+        learned_from_ns=stamps,
+        heard=3,
+    )
+    names = {part: topic_name(part) for part in (PLAN, CORRECTIONS, INFERENCE, THETA)}
+    writer = BagWriter(
+        tmp_path / 'bag',
+        [describe_topic(name, PARTS[part].type_name) for part, name in names.items()],
+    )
+    for plan in plans:
+        writer.write(names[PLAN], plan.stamp_ns, serialized_plan(plan))
+    for time_ns, correction in enumerate([*corrections, corrections[0]], start=30 * STEP_NS):
+        # Heard once more by a recorder that was started again.
+        writer.write(names[CORRECTIONS], time_ns, serialized_correction(correction))
+    told = serialized_diagnostic(inference_diagnostic_of(status))
+    writer.write(names[INFERENCE], 40 * STEP_NS, told)
+    writer.write(names[THETA], 41 * STEP_NS, serialized_theta(lesson.theta))
+    writer.close()
+    recorded = read_recorded(tmp_path)
+    assert recorded.corrections == tuple(kept)
+    assert recorded.plans == tuple(plans)
+    for threads in (1, 2):
+        result = reinfer(recorded, PARAMETERS, threads=threads)
+        assert result.equals_published is True
+        np.testing.assert_array_equal(result.lesson.posterior.chains, lesson.posterior.chains)
+    other = LearningParameters(task='press', beta=5.0, max_draws=60, seed=1)
+    assert reinfer(recorded, other).equals_published is False
+
+
+def test_a_made_bag_teaches_what_its_corrections_teach(paths, tmp_path):
+    plans, corrections = made_session(paths)
+    write_corrections(tmp_path / 'bag', plans, corrections)
+    result = reinfer(read_recorded(tmp_path / 'bag'), PARAMETERS)
+    expected = lesson_of(paths, plans, corrections)
+    np.testing.assert_array_equal(result.lesson.posterior.chains, expected.posterior.chains)
+    assert result.equals_published is None
+    assert result.problems == ()
+    with pytest.raises(BagError, match='already'):
+        write_corrections(tmp_path / 'bag', plans, corrections)
+
+
+def test_a_correction_without_its_plan_is_said_and_the_rest_is_used(paths, tmp_path):
+    plans, corrections = made_session(paths)
+    write_corrections(tmp_path / 'bag', plans[:1], corrections)
+    result = reinfer(read_recorded(tmp_path / 'bag'), PARAMETERS)
+    assert result.lesson.corrections == 2
+    assert f'correction {corrections[2].stamp_ns}: its plan' in result.problems[0]
+
+
+def test_nothing_to_learn_from_is_said_by_name(paths, tmp_path):
+    plans, _ = made_session(paths)
+    write_corrections(tmp_path / 'bag', plans, [])
+    with pytest.raises(BagError, match='bag: holds no correction'):
+        read_recorded(tmp_path / 'bag')
+
+
+def test_the_command_prints_json_writes_reports_and_goes_on_after_a_failure(
+    paths, tmp_path, capsys
+):
+    plans, corrections = made_session(paths)
+    write_corrections(tmp_path / 'bag', plans, corrections, np.array([0.5, 0.5, 0.5, 0.5]))
+    (tmp_path / 'empty').mkdir()
+    arguments = [str(tmp_path / 'bag'), str(tmp_path / 'empty'), '--json']
+    code = main(['reinfer', *arguments, '--report', str(tmp_path / 'pages'), *SETTINGS])
+    assert code == 1
+    printed = json.loads(capsys.readouterr().out)
+    [row] = printed['recordings']
+    expected = lesson_of(paths, plans, corrections).theta
+    means = [row['theta'][name]['mean'] for name in expected.features]
+    assert means == expected.mean.tolist()
+    assert row['corrections'] == 3
+    assert 'no bag' in printed['failures'][str(tmp_path / 'empty')]
+    assert 'θ' in (tmp_path / 'pages' / row['report'].split('/')[-1]).read_text()
+
+
+@pytest.mark.parametrize(
+    ('options', 'reason'),
+    [
+        ((), 'name its --task'),
+        ((*SETTINGS, '--set', 'on_threshold=6'), 'nothing without --from-streams'),
+        ((*SETTINGS, '--set', 'threshold=6'), "unknown parameter 'threshold'"),
+        ((*SETTINGS, '--set', 'max_draws'), 'must be NAME=VALUE'),
+        ((*SETTINGS, '--topic', 'plan'), 'must be PART=NAME'),
+        ((*SETTINGS, '--topic', 'plans=/plan'), 'unknown part'),
+        ((*SETTINGS, '--from-streams'), 'there is no topic franka_robot_state_broadcaster'),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused_with_the_reason(
+    paths, tmp_path, capsys, options, reason
+):
+    plans, corrections = made_session(paths)
+    write_corrections(tmp_path / 'bag', plans, corrections)
+    assert main(['reinfer', str(tmp_path / 'bag'), *options]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_corrections_survive_a_table_to_the_last_digit(paths, tmp_path):
+    plans, corrections = made_session(paths)
+    write_csv(tmp_path / 'table.csv', table_of(plans, corrections))
+    assert read_csv(tmp_path / 'table.csv', None) == (plans, corrections)
+
+
+@pytest.mark.parametrize('suffix', ['csv', 'parquet', 'npz'])
+def test_a_session_becomes_a_table_and_nothing_is_overwritten(paths, tmp_path, suffix, capsys):
+    plans, corrections = made_session(paths)
+    write_corrections(tmp_path / 'bag', plans, corrections)
+    target = tmp_path / f'table.{suffix}'
+    assert main(['convert', str(tmp_path / 'bag'), str(target)]) == 0
+    if suffix == 'npz':
+        with np.load(target) as arrays:
+            deltas = arrays['delta_positions']
+            assert arrays['correction'][-1] == 2
+    else:
+        frame = (pandas.read_csv if suffix == 'csv' else pandas.read_parquet)(target)
+        deltas = frame[['delta_x', 'delta_y', 'delta_z']].to_numpy().reshape(3, -1, 3)
+    np.testing.assert_array_equal(deltas, [c.delta_positions for c in corrections])
+    content = target.read_bytes()
+    assert main(['convert', str(tmp_path / 'bag'), str(target)]) == 2
+    assert 'nothing is overwritten' in capsys.readouterr().err
+    assert target.read_bytes() == content
+
+
+def test_a_table_of_a_few_columns_becomes_a_session(paths, tmp_path, capsys):
+    count = len(paths.task.plan)
+    table = tmp_path / 'my corrections.csv'
+    with table.open('w', newline='') as stream:
+        writer = csv.writer(stream)
+        writer.writerow(['correction', 'waypoint', 'delta_x', 'delta_y', 'delta_z', 'note'])
+        for number in range(2):
+            for waypoint in range(count):
+                writer.writerow([number, waypoint, 0.0, 0.1 * (waypoint > 3), 0.0, 'hm'])
+    folder = tmp_path / 'session'
+    assert main(['convert', str(table), str(folder), '--task', 'press']) == 0
+    capsys.readouterr()
+    # The session says itself which task it was.
+    assert main(['reinfer', str(folder), '--json', '--beta', '5', '--set', 'max_draws=60']) == 0
+    [row] = json.loads(capsys.readouterr().out)['recordings']
+    assert row['corrections'] == 2
+    assert row['parameters']['task'] == 'press'
+
+
+@pytest.mark.parametrize(
+    ('content', 'reason'),
+    [
+        ('correction,waypoint\n0,0\n', 'lacks the columns or rows of delta_x'),
+        ('correction,waypoint,delta_x,delta_y,delta_z\n0,0,0,much,0\n', 'line 2: delta_y'),
+        ('correction,waypoint,delta_x,delta_y,delta_z\n0,1,0,0,0\n', 'waypoint must go from 0'),
+        ('correction,waypoint,delta_x,delta_y,delta_z\n0,0,0,0,0\n', 'has 1 waypoints'),
+    ],
+)
+def test_a_table_that_cannot_be_used_is_refused_with_its_place(paths, tmp_path, content, reason):
+    table = tmp_path / 'table.csv'
+    table.write_text(content)
+    with pytest.raises(InvalidInputError, match=reason):
+        read_csv(table, paths.initial_plan(1))
+
+
+def test_a_published_recording_becomes_a_session(tmp_path, capsys):
+    data = tmp_path / 'study' / 'Task1' / 'data' / 'user3'
+    data.mkdir(parents=True)
+    rng = np.random.default_rng(1)
+    rows = np.column_stack([np.linspace(0.0, 20.0, 200), rng.normal(size=(200, 3)).cumsum(0) / 99])
+    theta = np.array([0.1, 0.2, 0.3, 0.4])
+    (data / 'demo2.pkl').write_bytes(pickle.dumps(rows))
+    (data / 'theta2.pkl').write_bytes(pickle.dumps(theta))
+    folder = tmp_path / 'session'
+    assert main(['convert', str(data / 'demo2.pkl'), str(folder)]) == 0
+    capsys.readouterr()
+    recorded = read_recorded(folder)
+    np.testing.assert_array_equal(recorded.theta_star, theta)
+    moved = sum(correction.delta_positions for correction in recorded.corrections)
+    np.testing.assert_allclose(moved[-1], rows[-1, 1:], atol=1e-12)
+    assert main(['convert', str(data / 'demo1.pkl'), str(tmp_path / 'other')]) == 2
+    assert 'no such recording' in capsys.readouterr().err
+
+
+def test_a_damaged_bag_is_copied_into_a_whole_one(paths, tmp_path, capsys):
+    writer = BagWriter(tmp_path / 'bag', TEXT_TOPICS)
+    expected = write_numbers(writer, range(50))
+    writer.flush()
+    writer.write('/text', 10**12, text('last'))
+    writer.close()
+    file = tmp_path / 'bag' / 'bag_0.mcap'
+    file.write_bytes(file.read_bytes()[:-2500])
+    assert main(['convert', str(tmp_path / 'bag'), str(tmp_path / 'copy')]) == 0
+    assert str(file) in capsys.readouterr().err
+    assert read_by_rosbags(tmp_path / 'copy')[:50] == expected
