@@ -48,7 +48,6 @@ caption { caption-side: bottom; text-align: left; color: var(--faint); padding-t
 figure { margin: .8rem 0 1.4rem; }
 figure svg { display: block; width: 100%; height: auto; fill: var(--ink); }
 figure svg * { stroke-linejoin: round; stroke-linecap: butt; }
-figure svg text { font-family: system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
 figcaption { color: var(--faint); font-size: .92rem; max-width: 50rem; margin-top: .3rem; }
 details { margin: .8rem 0; } summary { cursor: pointer; color: var(--faint); }
 footer { margin-top: 3rem; color: var(--faint); font-size: .85rem; }

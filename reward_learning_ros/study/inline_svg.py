@@ -57,8 +57,8 @@ def inline_svg(figure: Any, name: str, description: str) -> str:
         text = re.sub(rf'<{part}\b.*?</{part}>', '', text, flags=re.DOTALL)
     text = re.sub(r'<!--.*?-->', '', text, flags=re.DOTALL)
     text = _COLOR.sub(_named_color, _own_names(text, name))
-    # The page chooses the font; sizes in SVG are in the figure's units.
-    text = re.sub(r'font: ([0-9.]+)px [^;\"]*', r'font-size: \1px', text)
+    # The font of the page; none of them is as wide as the one that the figure was laid out with.
+    text = text.replace("'DejaVu Sans'", 'system-ui')
     width, height = (float(number) for number in _VIEW_BOX.search(text).groups())  # type: ignore[union-attr]
     tag = (
         f'<svg viewBox="0 0 {width:g} {height:g}" style="max-width: {_SCALE * width:.0f}px" '
