@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from reward_learning_ros.cli import _findings as findings
@@ -47,6 +48,17 @@ class DoctorParameters(Parameters):
         maximum=600.0,
         unit='s',
     )
+    record: float = parameter(
+        0.0,
+        description='Record a running arm for so long, and judge the contact thresholds by it; '
+        'let it play a plan, push it once or twice. 0: not',
+        minimum=0.0,
+        maximum=600.0,
+        unit='s',
+    )
+    figure: str = parameter(
+        'contacts.svg', description='Where the figure of that recording is written (PNG, SVG)'
+    )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +74,10 @@ def run(options: argparse.Namespace) -> int:
     found = examine(config, inspected, failure)
     if inspected is not None and config.arm == findings.FRANKA:
         found += preflight(config)
+    contacts: dict[str, Any] = {}
+    if config.record > 0.0:
+        recorded, contacts = record_contacts(config)
+        found += recorded
     is_ready = not any(finding.blocks for finding in found)
     if options.json:
         report = {
@@ -69,6 +85,7 @@ def run(options: argparse.Namespace) -> int:
             'arm': config.arm,
             'findings': [{'state': finding.state, **asdict(finding)} for finding in found],
             'topics': [] if inspected is None else inspected['topics'],
+            'contacts': contacts,
         }
         print(json.dumps(report, indent=2))
     else:
@@ -123,6 +140,15 @@ def preflight(config: DoctorParameters) -> list[Finding]:
         return [
             Finding(name='preflight', found=last_words[0], advice=_PREFLIGHT_ALONE, blocks=True)
         ]
+
+
+def record_contacts(config: DoctorParameters) -> tuple[list[Finding], dict[str, Any]]:
+    """Return what a recording of the arm says about contacts, and the numbers behind it."""
+    from reward_learning_ros.cli._contacts import contact_findings
+    from reward_learning_ros.study.figure_style import check_figure_path
+
+    figure = check_figure_path(Path(config.figure))
+    return contact_findings(config.namespace, config.record, figure)
 
 
 def examine(

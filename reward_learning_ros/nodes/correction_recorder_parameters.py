@@ -34,7 +34,7 @@ class CorrectionRecorderParameters(
         choices=(KINESTHETIC, JOY, TWIST),
     )
     update_rate_hz: float = parameter(
-        50.0,
+        25.0,
         description='How often samples are looked at, and the deformation is told',
         minimum=5.0,
         maximum=200.0,

@@ -230,17 +230,23 @@ class StreamOrderer:
         self._doubtful = arrivals[doubtful] if doubtful.any() else None
         if self.epoch != epoch_before:
             self._latest_ns[:] = -1
-        believed = ~np.isin(verdict, (_NON_FINITE, _UNSTAMPED, _EARLY, _DOUBTFUL))
+        # How many of each stream were judged how, in one go: this runs many times a second.
+        judged = np.bincount(
+            arrivals.stream * _VERDICT_COUNT + verdict, minlength=_STREAM_COUNT * _VERDICT_COUNT
+        ).reshape(_STREAM_COUNT, _VERDICT_COUNT)
+        believed = _IS_BELIEVED[verdict]
         for stream, counts in self.counts.items():
-            own = arrivals.stream == stream
-            mine = verdict[own]
+            row = judged[stream]
+            if not row.any():
+                continue
             counts.received += int(received[stream])
-            counts.out_of_order += self._count_overtaken(stream, arrivals.time_ns[own & believed])
-            counts.duplicate += int(np.count_nonzero(mine == _DUPLICATE))
-            counts.late += int(np.count_nonzero((mine == _LATE) | (mine == _LATE_BUT_USED)))
-            counts.early += int(np.count_nonzero(mine == _EARLY))
-            counts.non_finite += int(np.count_nonzero(mine == _NON_FINITE))
-            counts.unstamped += int(np.count_nonzero(mine == _UNSTAMPED))
+            own = arrivals.time_ns[(arrivals.stream == stream) & believed]
+            counts.out_of_order += self._count_overtaken(stream, own)
+            counts.duplicate += int(row[_DUPLICATE])
+            counts.late += int(row[_LATE] + row[_LATE_BUT_USED])
+            counts.early += int(row[_EARLY])
+            counts.non_finite += int(row[_NON_FINITE])
+            counts.unstamped += int(row[_UNSTAMPED])
         used = (verdict == _USED) | (verdict == _LATE_BUT_USED)
         self._pending = self._pending.joined(
             _Rows(
@@ -258,7 +264,7 @@ class StreamOrderer:
                 self.counts[stream].early += int(dropped[stream])
             self._pending = self._pending.chosen(np.arange(surplus, surplus + _MOST_PENDING))
 
-    def _count_overtaken(self, stream: Stream, time_ns: np.ndarray) -> int:
+    def _count_overtaken(self, stream: int, time_ns: np.ndarray) -> int:
         """Returns how many of a stream's arrivals a later stamp had overtaken."""
         if not len(time_ns):
             return 0
@@ -388,6 +394,9 @@ def _arrivals(samples: list[tuple[int, int, Sequence[float]]]) -> Arrivals:
 
 
 _USED, _LATE, _LATE_BUT_USED, _EARLY, _NON_FINITE, _UNSTAMPED, _DUPLICATE, _DOUBTFUL = range(8)
+_VERDICT_COUNT = 8
+# The others say nothing of the order in which samples came.
+_IS_BELIEVED = np.isin(np.arange(_VERDICT_COUNT), (_USED, _LATE, _LATE_BUT_USED, _DUPLICATE))
 _NEWEST, _EPOCH, _BEHIND = range(3)
 _TORQUE = int(Stream.TORQUE)
 

@@ -79,8 +79,10 @@ def test_shuffling_within_twenty_milliseconds_and_doubling_change_nothing(seed):
     shuffled = doubled[np.argsort(doubled.time_ns - START_NS + late, kind='stable')]
     orderer, block = run(shuffled, size=int(rng.integers(1, 500)))
     assert_equal(block, expected)
-    for counts in orderer.counts.values():
+    for stream, counts in orderer.counts.items():
         assert (counts.received, counts.used, counts.duplicate) == (1200, 600, 600)
+        times = only(shuffled, stream).time_ns
+        assert counts.out_of_order == sum(times[i] < times[:i].max() for i in range(1, 1200))
         assert counts.late == counts.early == counts.missing == 0
 
 
@@ -138,6 +140,7 @@ def test_a_corrupted_stamp_far_ahead_is_dropped_and_nothing_else():
     spoiled.time_ns[300] += 3600 * NANOSECONDS
     orderer, block = run(spoiled, size=7)
     assert orderer.counts[Stream.TORQUE].early == 1
+    assert orderer.counts[Stream.TORQUE].out_of_order == 0
     assert len(block) == 599
     assert orderer.epoch == 0
 
