@@ -20,6 +20,7 @@ from reward_learning_ros.study.rows import (
     run_jobs,
 )
 from reward_learning_ros.study.simulation_analysis import analyse_simulations
+from reward_learning_ros.study.simulation_report import write_analysis
 from reward_learning_ros.study.simulations import (
     EXACT,
     Setup,
@@ -48,7 +49,7 @@ def make(folder, **options):
     rows, timings = simulate(
         ['push'], betas=[5.0, 25.0], humans=4, setup=SETUP, folder=folder, **options
     )
-    analyse_simulations(rows, timings).write(folder)
+    write_analysis(analyse_simulations(rows, timings), folder)
     return rows
 
 
