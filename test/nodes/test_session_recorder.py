@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
+from helpers import random_records
 from nav_msgs.msg import Path
 from rosbags.highlevel import AnyReader
 from sensor_msgs.msg import JointState
@@ -27,7 +28,6 @@ from reward_learning_ros.interface import (
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import correction_to_message, plan_to_message
 from reward_learning_ros.nodes.session_recorder import SESSION_TOPIC_TYPES, SessionRecorderNode
-from reward_learning_ros.nodes.smoke import random_correction, random_plan
 
 ARGUMENTS = ('--ros-args', '-p')
 
@@ -38,10 +38,9 @@ class Studio:
     def __init__(self, ros):
         self.ros = ros
         node = ros.create_node('studio')
-        self.plan = random_plan(np.random.default_rng(1), waypoints=5, stamp_ns=10**18)
-        self.corrections = [
-            random_correction(np.random.default_rng(seed), self.plan) for seed in range(3)
-        ]
+        rng = np.random.default_rng(1)
+        self.plan = random_records.plan(rng)
+        self.corrections = [random_records.correction(rng) for _ in range(3)]
         # Published before anyone listens: the recorder must hear them all the same.
         plans = node.create_publisher(Path, names.PLAN_TOPIC, names.LATCHED_QOS)
         plans.publish(plan_to_message(self.plan))
