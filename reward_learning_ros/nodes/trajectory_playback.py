@@ -59,7 +59,8 @@ _GRAPH_PERIOD_SEC = 0.1
 _DIAGNOSTICS_PERIOD_SEC = 1.0
 # Over so many messages their rate is taken.
 _RATE_MESSAGES = 100
-_MOVING = (PlaybackState.HOMING, PlaybackState.PLAYING)
+# On the way into a pause the arm still moves.
+_MOVING = (PlaybackState.HOMING, PlaybackState.PLAYING, PlaybackState.PAUSED)
 
 
 class TrajectoryPlaybackNode(Node):
