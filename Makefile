@@ -13,7 +13,7 @@ PARALLEL = -n $(WORKERS) --dist loadfile
 RUN = $(PYTHON) -m tools.environment --ros $(ROS)
 
 .DEFAULT_GOAL := help
-.PHONY: help session test test-interpreted test-matrix test-matrix-one bench acceptance colcon lint types format doctor pins \
+.PHONY: help session test test-interpreted test-matrix test-matrix-one bench acceptance gallery colcon lint types format doctor pins \
 	clean
 
 # Told here, where no Python can: everything below starts with one.
@@ -47,6 +47,9 @@ bench:  ## the numbers, printed and as JSON under benchmarks/results
 
 acceptance:  ## what sessions must achieve, over ten seeds of three tasks; takes an hour
 	@$(RUN) python -m benchmarks.acceptance $(ARGS)
+
+gallery:  ## draw the pictures of docs/gallery anew
+	@$(RUN) python -m tools.gallery $(ARGS)
 
 colcon:  ## colcon build and colcon test against the environment's ROS 2
 	@$(RUN) python -m tools.colcon_check
