@@ -40,7 +40,6 @@ from reward_learning_ros.nodes.correction_recorder_parameters import (
     CorrectionRecorderParameters,
 )
 from reward_learning_ros.nodes.heartbeat import Heartbeat
-from reward_learning_ros.nodes.heartbeat import Heartbeat
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
 from reward_learning_ros.nodes.teleoperation_device import TeleoperationDevice
@@ -131,7 +130,6 @@ class CorrectionRecorderNode(Node):
         )
         self.create_timer(1.0 / config.update_rate_hz, self._on_tick, clock=clock)
         self.create_timer(_DIAGNOSTICS_PERIOD_SEC, self._publish_diagnostics, clock=clock)
-        self._heartbeat = Heartbeat(self)
         self.get_logger().info(
             f'correction recorder is up: {config.correction_source} corrections by {heard}, '
             f'{config.displacement_source} displacement, {config.deformation} deformation'
