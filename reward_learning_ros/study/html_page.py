@@ -49,12 +49,11 @@ figure { margin: .8rem 0 1.4rem; }
 figure svg { display: block; width: 100%; height: auto; fill: var(--ink); }
 figure svg * { stroke-linejoin: round; stroke-linecap: butt; }
 figcaption { color: var(--faint); font-size: .92rem; max-width: 50rem; margin-top: .3rem; }
-details { margin: .8rem 0; } summary { cursor: pointer; color: var(--faint); }
-footer { margin-top: 3rem; color: var(--faint); font-size: .85rem; }
 @media print { :root { color-scheme: light; --ink: #000; --paper: #fff; --soft: #f4f5f6;
   --line: #c8c8c8; --grid: #dddddd; --grey: #4d4d4d; --blue: #0072B2; --orange: #E69F00;
   --green: #009E73; --vermilion: #D55E00; --purple: #CC79A7; --sky: #56B4E9; --faint: #444; }
-  @page { margin: 14mm; } body { max-width: none; padding: 0; font-size: 10pt; }
+  @page { margin: 14mm; } html { font-size: 9.5pt; }
+  body { max-width: none; padding: 0; font-size: 1rem; }
   figure, tr, .tile, .note { break-inside: avoid; } h2, h3 { break-after: avoid; }
   .tile, .note { print-color-adjust: exact; } }
 """
@@ -161,12 +160,9 @@ def figure(svg: str, caption: str) -> str:
     return f'<figure>\n{svg}\n<figcaption>{escape(caption)}</figcaption>\n</figure>'
 
 
-def folded(title: str, *parts: str) -> str:
-    """Return what is seen only on demand; empty if there is nothing in it."""
-    inside = '\n'.join(part for part in parts if part)
-    if not inside:
-        return ''
-    return f'<details><summary>{escape(title)}</summary>\n{inside}\n</details>'
+def subsection(title: str, inside: str) -> str:
+    """Return a part of a section; empty if there is nothing in it."""
+    return f'<h3>{escape(title)}</h3>\n{inside}' if inside else ''
 
 
 def number(value: float | None, digits: int = 3) -> str:

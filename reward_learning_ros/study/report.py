@@ -301,6 +301,6 @@ def _circumstances(data: SessionData) -> tuple[str, ...]:
     chosen = {name: value for name, value in data.configuration.items() if name not in first}
     return (
         html.facts(first),
-        html.folded('Configuration', html.facts(chosen)),
-        html.folded('Versions', html.facts(data.versions)),
+        html.subsection('Configuration', html.facts(chosen)),
+        html.subsection('Versions', html.facts(data.versions)),
     )

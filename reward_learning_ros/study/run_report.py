@@ -92,7 +92,7 @@ def run_report(report: RunReport) -> str:
             html.section(
                 'How it was run',
                 html.facts({**made, **report.configuration}),
-                html.folded('Versions', html.facts(versions())),
+                html.subsection('Versions', html.facts(versions())),
             ),
         ],
     )
