@@ -169,13 +169,17 @@ def _draw_task(name: str, path: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Draw all pictures and write the page that shows them."""
+    from reward_learning_ros.study.inline_svg import shortened
+
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--output', type=Path, default=GALLERY, metavar='FOLDER')
     folder = parser.parse_args(arguments).output
     page = [_HEAD]
     for picture in pictures():
-        picture.draw(folder / picture.file)
-        print(folder / picture.file)
+        path = folder / picture.file
+        picture.draw(path)
+        path.write_text(shortened(path.read_text(encoding='utf-8')), encoding='utf-8')
+        print(path)
         page.append(
             f'## {picture.title}\n\n![{picture.title}]({picture.file})\n\n{picture.caption}\n'
         )

@@ -70,7 +70,7 @@ class SeriesStyle:
 METHOD_STYLES: Mapping[str, SeriesStyle] = {
     'ignore': SeriesStyle(label='Ignore', color=GREY, marker='s', dashes=':'),
     'sampling': SeriesStyle(label='Sampling', color=ORANGE, hatch='////', marker='^', dashes='--'),
-    'maximum': SeriesStyle(label='Maximum', color=BLUE, hatch='....', marker='D', dashes='-.'),
+    'maximum': SeriesStyle(label='Maximum', color=BLUE, hatch=r'\\\\', marker='D', dashes='-.'),
     'double_mh': SeriesStyle(label='Double MH', color=GREEN),
     'double_mh_one': SeriesStyle(
         label='Double MH, one auxiliary', color='#7fceb9', hatch='xxxx', marker='v', dashes='-'

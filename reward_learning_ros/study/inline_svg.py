@@ -30,6 +30,7 @@ _VIEW_BOX = re.compile(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
 _COLOR = re.compile(r'#[0-9a-fA-F]{6}\b')
 _REFERENCE = re.compile(r'(?:xlink:)?href="#([^"]+)"|url\(#([^)]+)\)')
 _IDENTITY = re.compile(r' id="([^"]+)"')
+_FRACTION = re.compile(r'(\d\.\d\d)\d+')
 # Points that a figure is wide to pixels of the page.
 _SCALE = 1.8
 
@@ -56,7 +57,7 @@ def inline_svg(figure: Any, name: str, description: str) -> str:
     for part in ('metadata', 'style'):
         text = re.sub(rf'<{part}\b.*?</{part}>', '', text, flags=re.DOTALL)
     text = re.sub(r'<!--.*?-->', '', text, flags=re.DOTALL)
-    text = _COLOR.sub(_named_color, _own_names(text, name))
+    text = _COLOR.sub(_named_color, _own_names(shortened(text), name))
     # The font of the page; none of them is as wide as the one that the figure was laid out with.
     text = text.replace("'DejaVu Sans'", 'system-ui')
     width, height = (float(number) for number in _VIEW_BOX.search(text).groups())  # type: ignore[union-attr]
@@ -65,6 +66,11 @@ def inline_svg(figure: Any, name: str, description: str) -> str:
         f'role="img" aria-label="{escape(description)}">'
     )
     return _FIRST_TAG.sub(lambda _: tag, text, count=1).replace('xlink:href', 'href').strip()
+
+
+def shortened(text: str) -> str:
+    """Return an SVG with numbers of two decimals: half as long, and looking the same."""
+    return _FRACTION.sub(r'\1', text)
 
 
 def _own_names(text: str, name: str) -> str:

@@ -239,7 +239,7 @@ def _draw_features(panel: Any, portrait: Portrait) -> None:
     bars = (
         ('initial plan', task.evaluate(task.plan), GREY, '////'),
         ('ideal plan', task.evaluate(portrait.ideal), BLUE, ''),
-        ('sampled ones', sampled.mean(axis=0), ORANGE, '....'),
+        ('sampled ones', sampled.mean(axis=0), ORANGE, r'\\\\'),
     )
     for index, (label, values, color, hatch) in enumerate(bars):
         panel.barh(

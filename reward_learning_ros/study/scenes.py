@@ -87,8 +87,6 @@ def draw_outline(panel: Any, thing: Thing, view: View, label: str | None) -> Non
 
 def draw_name(panel: Any, text: str, place: Any) -> Any:
     """Write the name of a thing, readable on whatever is below it, and return it."""
-    from matplotlib.patheffects import withStroke
-
     return panel.text(
         *place,
         text,
@@ -98,7 +96,7 @@ def draw_name(panel: Any, text: str, place: Any) -> Any:
         color=BLACK,
         clip_on=True,
         zorder=6,
-        path_effects=[withStroke(linewidth=2.2, foreground='white', alpha=0.85)],
+        bbox={'facecolor': 'white', 'edgecolor': 'none', 'alpha': 0.6, 'pad': 0.6},
     )
 
 
