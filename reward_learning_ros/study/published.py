@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from reward_learning_ros.bags.published_defects import Defect, Survey, Taught, survey_study
+from reward_learning_ros.bags.published_study import FOLDERS
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.core.human_model import InadmissibleCorrectionWarning
 from reward_learning_ros.core.inference import infer
@@ -73,6 +74,8 @@ def read_study(study: Path) -> Survey:
     for name in TASKS:
         try:
             tasks[name] = _task(name)
+            if not (study / FOLDERS[name]).is_dir():
+                continue
             # Simulated now, once, if there is physics in them; not by every worker.
             tasks[name].evaluate(tasks[name].plan)
         except RewardLearningError as error:

@@ -1,25 +1,22 @@
 """Many jobs: the same rows on one process, on several and on a Dask cluster, whoever dies."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import parallel_jobs
 import pytest
+from cluster import DEADLINE_SEC, Cluster, wait_for
 from distributed import Client
 
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.study.dask_cluster import SchedulerError
 from reward_learning_ros.study.jobs import WorkerDiedError
 from reward_learning_ros.study.parallel import run_all
-
-DEADLINE_SEC = 60.0
 
 
 def rows(function, jobs, **options):
@@ -33,14 +30,6 @@ def drawn(count):
 def assert_same(found, expected):
     assert [index for index, _ in found] == [index for index, _ in expected]
     np.testing.assert_array_equal([row for _, row in found], [row for _, row in expected])
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + DEADLINE_SEC
-    while not (found := condition()):
-        assert time.monotonic() < deadline, 'waited in vain'
-        time.sleep(0.01)
-    return found
 
 
 @pytest.mark.parametrize('workers', [1, 2, None])
@@ -121,42 +110,6 @@ def test_workers_end_with_the_command(tmp_path, number):
     wait_for(lambda: not Path(f'/proc/{worker}').exists())
     assert command.returncode == -number
     assert 'Process SpawnProcess' not in complaint
-
-
-class Cluster:
-    """A scheduler and workers of its own, each a process; a context manager."""
-
-    def __init__(self, folder, workers):
-        self._folder = folder
-        self._file = folder / 'scheduler.json'
-        self.scheduler = self._start('scheduler', '--port', '0')
-        self.workers = [
-            self._start('worker', '--nthreads', '1', '--no-nanny', '--name', f'{index}')
-            for index in range(workers)
-        ]
-
-    def _start(self, kind, *options):
-        own = ('--scheduler-file', str(self._file), '--host', '127.0.0.1', '--no-dashboard')
-        return subprocess.Popen(
-            [sys.executable, '-m', f'distributed.cli.dask_{kind}', *own, *options],
-            env={**os.environ, 'PYTHONPATH': str(Path(__file__).parent)},
-            cwd=self._folder,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        for process in (*self.workers, self.scheduler):
-            process.kill()
-            process.wait(DEADLINE_SEC)
-
-    @property
-    def address(self):
-        text = wait_for(lambda: self._file.exists() and self._file.read_text())
-        return json.loads(text)['address']
 
 
 def test_a_dask_cluster_gives_the_same_rows_and_a_dead_worker_loses_none(tmp_path):
