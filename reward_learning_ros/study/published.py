@@ -27,6 +27,7 @@ from reward_learning_ros.study.published_parameters import (
     METHODS,
     PublishedParameters,
 )
+from reward_learning_ros.study.shared_tables import SharedMaximum
 from reward_learning_ros.study.sweep import Cell, outcome_columns
 
 # The task that each of the study's tasks is analysed as.
@@ -178,5 +179,6 @@ def _infer(
             seed=parameters.seed,
             settings=SETTINGS,
             threads=1,
+            sampler=SharedMaximum if parameters.method == 'maximum' else None,
         )
     return outcome_columns(posterior, theta)

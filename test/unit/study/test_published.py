@@ -11,9 +11,13 @@ from published_example import pushed, write_study, write_trial
 
 from reward_learning_ros.bags.published_defects import survey_study
 from reward_learning_ros.cli.main import EXIT_USAGE, main
+from reward_learning_ros.core.inference import infer
+from reward_learning_ros.core.samplers.base import Settings
 from reward_learning_ros.core.tasks import load_task
+from reward_learning_ros.core.trajectory import CorrectionSequence
 from reward_learning_ros.study.published import TASKS, published_cell, read_study, summarise
 from reward_learning_ros.study.published_parameters import METHODS, PublishedParameters
+from reward_learning_ros.study.shared_tables import SharedMaximum
 from reward_learning_ros.study.sweep import sweep
 
 
@@ -95,6 +99,18 @@ def test_the_command_gives_every_method_and_its_rows(tmp_path, capsys):
     rows = table.read_text().splitlines()
     assert len(rows) == 1 + 2 * len(METHODS)
     assert {'theta_goal', 'taught_goal', 'error', 'beta_median'} <= set(rows[0].split(','))
+
+
+def test_sharing_a_normalizer_changes_no_number():
+    task = load_task('cup')
+    settings = Settings(warmup=40, batch=50, max_draws=50)
+    options = {'method': 'maximum', 'seed': 3, 'settings': settings, 'threads': 1}
+    sequences = [CorrectionSequence.from_deltas(task.plan, [[x]], [0]) for x in (0.2, 0.4)]
+    for sequence in sequences:
+        plain = infer(task, sequence, **options)
+        for _ in range(2):
+            shared = infer(task, sequence, sampler=SharedMaximum, **options)
+            np.testing.assert_array_equal(plain.chains, shared.chains)
 
 
 def test_errors_are_averaged_over_recordings_and_their_error_over_people():
