@@ -134,14 +134,18 @@ def _session_cells(options: argparse.Namespace, grid: Mapping[str, Sequence[str]
         raise InvalidInputError(f'{options.study} holds no session and no published study')
     thresholds = specifications(RedetectionParameters) if options.from_streams else {}
     points = list(grid_points(grid, [*specifications(LearningParameters), *thresholds]))
-    sessions = {path.absolute(): SessionFolder(path=path).read() for path in paths}
+    sessions = {}
+    for path in paths:
+        try:
+            sessions[path.absolute()] = SessionFolder(path=path).read()
+        except InvalidInputError as error:
+            print(f'left out: {error}', file=sys.stderr)
     names = {path: str(session['session']['participant']) for path, session in sessions.items()}
     chosen = _chosen(options.participants, list(names.values()))
     cells = []
     for path, session in sessions.items():
         if names[path] not in chosen:
             continue
-        theta = session['nodes'].get('simulated_participant', {}).get('parameters', {})
         for point in points:
             detection, varied = None, {}
             if options.from_streams:
@@ -151,7 +155,6 @@ def _session_cells(options: argparse.Namespace, grid: Mapping[str, Sequence[str]
                 path=path,
                 learning=_resolved(LearningParameters, session, 'reward_inference', point),
                 detection=detection,
-                theta=tuple(theta.get('theta', ())),
             )
             cells.append(session_cell(analysis, names[path], session['session']['trial'], varied))
     return cells

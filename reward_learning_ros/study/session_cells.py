@@ -6,12 +6,11 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from reward_learning_ros.bags.errors import BagError
 from reward_learning_ros.bags.redetection import RedetectionParameters
 from reward_learning_ros.bags.reinference import (
     Recorded,
@@ -42,13 +41,11 @@ class SessionAnalysis:
         learning: What is learned and how.
         detection: How corrections are found anew in the samples of the arm; None takes them as
             they were recorded.
-        theta: What was taught, if it is known.
     """
 
     path: Path
     learning: LearningParameters
     detection: RedetectionParameters | None = None
-    theta: tuple[float, ...] = ()
 
 
 def session_cell(
@@ -95,14 +92,19 @@ def _infer(analysis: SessionAnalysis) -> Row:
     recorded = _recorded(analysis.path, analysis.detection)
     task = _task(analysis.learning.task)
     lesson = reinfer(recorded, analysis.learning, task=task, threads=1).lesson
-    return outcome_columns(lesson.posterior, np.array(analysis.theta) if analysis.theta else None)
+    return outcome_columns(lesson.posterior, recorded.theta_star)
 
 
 @functools.lru_cache(maxsize=_KEPT)
 def _recorded(path: Path, detection: RedetectionParameters | None) -> Recorded:
     if detection is None:
         return read_recorded(path)
-    return detect_recorded(path, detection)
+    found = detect_recorded(path, detection)
+    try:
+        return replace(found, theta_star=read_recorded(path).theta_star)
+    except BagError:
+        # No correction was recorded, so nobody said what was wanted.
+        return found
 
 
 @functools.cache
