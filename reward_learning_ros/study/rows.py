@@ -18,7 +18,7 @@ SETUP_FILE, ROWS_FILE, TIMINGS_FILE = 'setup.json', 'rows.csv', 'timings.csv'
 _T = TypeVar('_T')
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, order=True)
 class Job:
     """One simulated person who does one thing.
 
@@ -72,6 +72,7 @@ def run_jobs(
     function: Callable[[Job], Result],
     jobs: Sequence[Job],
     *,
+    rows_each: int,
     setup: Mapping[str, Any],
     folder: Path | None = None,
     workers: int | None = None,
@@ -83,6 +84,7 @@ def run_jobs(
     Args:
         function: Does one job.
         jobs: What is to be done.
+        rows_each: How many rows a job gives: who has fewer was interrupted.
         setup: What else the rows depend on; stored, and compared with what is stored.
         folder: Where rows are kept; None keeps them in memory.
         workers: Processes; all cores by default.
@@ -95,11 +97,12 @@ def run_jobs(
     results: dict[Job, Result] = {}
     if folder is not None:
         _check_setup(folder, setup)
-        stored = _stored(folder)
-        results = {job: stored[job] for job in jobs if job in stored}
-    for _ in results:
-        on_done()
+        results = _stored(folder, rows_each)
+        # Without what was cut off, so that new rows begin on a line of their own.
+        _store(folder, results)
     todo = [job for job in jobs if job not in results]
+    for _ in range(len(jobs) - len(todo)):
+        on_done()
     runs = run_all(
         function,
         todo,
@@ -113,12 +116,10 @@ def run_jobs(
             _write(folder / TIMINGS_FILE, Timing, result[1], 'a')
             # Last: a person is done when their rows are there.
             _write(folder / ROWS_FILE, Row, result[0], 'a')
+    if folder is not None:
+        _store(folder, results)
     rows = [row for job in jobs for row in results[job][0]]
     timings = [timing for job in jobs for timing in results[job][1]]
-    if folder is not None and todo:
-        # In the order of the jobs, whoever was done first.
-        _replace(folder / ROWS_FILE, Row, rows)
-        _replace(folder / TIMINGS_FILE, Timing, timings)
     return rows, timings
 
 
@@ -144,7 +145,7 @@ def write_table(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     _atomically(path, lambda file: _write_lines(file, list(lines[0]), lines))
 
 
-def _stored(folder: Path) -> dict[Job, Result]:
+def _stored(folder: Path, rows_each: int) -> dict[Job, Result]:
     """Return what is in the folder, those apart who were cut off among their rows."""
     rows: dict[Job, Result] = {}
     for row in read_rows(folder / ROWS_FILE, Row):
@@ -152,8 +153,14 @@ def _stored(folder: Path) -> dict[Job, Result]:
     for timing in read_rows(folder / TIMINGS_FILE, Timing):
         if _job(timing) in rows:
             rows[_job(timing)][1].append(timing)
-    complete = max((len(found) for found, _ in rows.values()), default=0)
-    return {job: result for job, result in rows.items() if len(result[0]) == complete}
+    return {job: result for job, result in rows.items() if len(result[0]) == rows_each}
+
+
+def _store(folder: Path, results: Mapping[Job, Result]) -> None:
+    """Write everybody's rows, in an order that does not tell who was done first."""
+    ordered = [results[job] for job in sorted(results)]
+    _replace(folder / ROWS_FILE, Row, [row for rows, _ in ordered for row in rows])
+    _replace(folder / TIMINGS_FILE, Timing, [timing for _, rest in ordered for timing in rest])
 
 
 def _job(row: Job) -> Job:

@@ -98,6 +98,7 @@ def simulate(
     return run_jobs(
         partial(simulate_human, chosen),
         jobs,
+        rows_each=len(ALL_METHODS) + 1,
         setup=asdict(chosen),
         folder=folder,
         workers=workers,

@@ -97,6 +97,7 @@ def simulate_study(
     return run_jobs(
         partial(simulate_trial, chosen),
         jobs,
+        rows_each=len(CONDITIONS),
         setup=asdict(chosen),
         folder=folder,
         workers=workers,

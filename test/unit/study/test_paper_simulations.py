@@ -1,6 +1,7 @@
 """Simulated people and what the methods make of them: reproducible, resumable, of equal budget."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -111,41 +112,66 @@ def counted(calls, job):
     return [row, row], [timing]
 
 
-def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
+def run(jobs, folder, calls=None, **options):
+    """Run jobs that give two rows each, and note which were really done."""
+    function = partial(counted, [] if calls is None else calls)
+    chosen = {'rows_each': 2, 'setup': {'seed': 0}, 'workers': 1, **options}
+    return run_jobs(function, jobs, folder=folder, **chosen)
+
+
+# Cut off in the last row of the third person, between two of theirs, and in the first row of all.
+@pytest.mark.parametrize(('kept', 'tail', 'done'), [(6, 20, 2), (6, 0, 2), (1, 20, 0)])
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path, kept, tail, done):
     jobs = [Job(task='push', beta=5.0, human=human) for human in range(5)]
-    setup = {'seed': 0}
     calls = []
-    whole = run_jobs(
-        lambda job: counted(calls, job), jobs, setup=setup, folder=tmp_path, workers=1
-    )
+    whole = run(jobs, tmp_path, calls)
+    assert calls == jobs
     path = tmp_path / ROWS_FILE
     expected = path.read_bytes()
-    assert calls == jobs
-    # A header, and two rows for each: cut off in the middle of the last row of the third.
     lines = expected.splitlines(keepends=True)
-    path.write_bytes(b''.join(lines[:6]) + lines[6][:-9])
+    path.write_bytes(b''.join(lines[:kept]) + lines[kept][:tail])
     calls.clear()
-    done = []
-    resumed = run_jobs(
-        lambda job: counted(calls, job),
-        jobs,
-        setup=setup,
-        folder=tmp_path,
-        workers=1,
-        on_done=lambda: done.append(1),
-    )
-    assert calls == jobs[2:]
-    assert len(done) == 5
+    told = []
+    resumed = run(jobs, tmp_path, calls, on_done=lambda: told.append(1))
+    assert calls == jobs[done:]
+    assert len(told) == 5
     assert resumed == whole
     assert path.read_bytes() == expected
 
 
+def test_a_run_that_fails_keeps_whoever_is_done(tmp_path):
+    jobs = [Job(task='push', beta=5.0, human=human) for human in range(3)]
+
+    def fail(job):
+        if job.human == 2:
+            raise InvalidInputError('out of coffee')
+        return counted([], job)
+
+    options = {'rows_each': 2, 'setup': {'seed': 0}, 'folder': tmp_path, 'workers': 1}
+    with pytest.raises(InvalidInputError, match='coffee'):
+        run_jobs(fail, jobs, **options)
+    calls = []
+    run(jobs, tmp_path, calls)
+    assert calls == jobs[2:]
+
+
+def test_a_second_task_leaves_the_rows_of_the_first(tmp_path):
+    first = [Job(task='push', beta=5.0, human=human) for human in range(2)]
+    second = [Job(task='close', beta=5.0, human=0)]
+    rows, _ = run(first, tmp_path)
+    others, _ = run(second, tmp_path)
+    assert read_rows(tmp_path / ROWS_FILE, Row) == [*others, *rows]
+    calls = []
+    assert run(first, tmp_path, calls)[0] == rows
+    assert calls == []
+
+
 def test_rows_of_another_setup_are_not_mixed_in(tmp_path):
     jobs = [Job(task='push', beta=5.0, human=0)]
-    run_jobs(lambda job: counted([], job), jobs, setup={'seed': 0}, folder=tmp_path, workers=1)
+    run(jobs, tmp_path)
     assert json.loads((tmp_path / SETUP_FILE).read_text()) == {'seed': 0}
     with pytest.raises(InvalidInputError, match='another setup'):
-        run_jobs(lambda job: counted([], job), jobs, setup={'seed': 1}, folder=tmp_path)
+        run(jobs, tmp_path, setup={'seed': 1})
 
 
 def test_a_task_that_nobody_demonstrates_is_refused():
