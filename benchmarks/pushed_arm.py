@@ -29,11 +29,13 @@ from reward_learning_ros.sensing.samples import NANOSECONDS, Stream
 from reward_learning_ros.sensing.synthetic import Push
 from reward_learning_ros.sensing.timeline import planned_position_m
 
-# As the nodes have it: set-points and samples at 50 Hz, status at 20 Hz.
-TICK_CYCLES = 20
-_STATUS_NS = 50_000_000
+# As the recorder's node has it: samples are looked at, and the shift is told, at 25 Hz.
+TICK_CYCLES = 40
+# Playback looks ahead for 0.3 s, so that it may think less often than its node does.
+_PLAYBACK_TICKS = 2
 # So long after a fault the arm is at rest.
 _REST_SEC = 3.0
+_ON_PLAN = (PlaybackState.PLAYING, PlaybackState.FINISHED)
 _RESTING = (PlaybackState.IDLE, PlaybackState.STOPPED, PlaybackState.FINISHED)
 _GRIPPER_DOWN = (1.0, 0.0, 0.0, 0.0)
 # 40 N at the tool are more than playback allows by default.
@@ -104,7 +106,7 @@ class PushedArm:
     simulation: SimulationParameters
     recorder: CorrectionRecorder
     yields: bool = True
-    plan_sec: float = 20.0
+    plan_sec: float = 12.0
 
     def __post_init__(self) -> None:
         self.station = Station(self.simulation)
@@ -118,10 +120,11 @@ class PushedArm:
         self.faults = 0
         self._passes = 0
         self._start_sec = 0.0
+        self._is_pushed = False
         self._plan: Plan | None = None
         self._stations = [s for s in (self.station, self.twin) if s is not None]
         self._told: PlaybackStatus | None = None
-        self._told_ns = 0
+        self._ticks = 0
 
     @property
     def time_sec(self) -> float:
@@ -144,7 +147,8 @@ class PushedArm:
         while self.time_sec < end_sec and (not pushes or len(self.pushes) < wanted or push):
             self._advance(push)
             if push is not None:
-                moved.append(self._moved())
+                if self.station.playback.state in _ON_PLAN:
+                    moved.append(self._moved())
                 if self.time_sec > push.end_sec:
                     self.truths_m.append(_farthest(np.array(moved)))
                     self.pushes.append(push)
@@ -153,7 +157,7 @@ class PushedArm:
                     next_push_sec = self.time_sec + rng.uniform(0.8, 3.0)
             elif rng is not None and self.time_sec > next_push_sec:
                 push = self._next_push(rng)
-        for _ in range(100):
+        for _ in range(50):
             self._advance(None)
 
     def _next_push(self, rng: np.random.Generator) -> Push | None:
@@ -183,6 +187,7 @@ class PushedArm:
     def _advance(self, push: Push | None) -> None:
         """Simulate what happens between two ticks, and then let everybody act."""
         arm = self.station.arm
+        self._is_pushed = push is not None
         times, rows = (
             np.empty(TICK_CYCLES, dtype=np.int64),
             np.empty((TICK_CYCLES, kernels.OBSERVATION_SIZE)),
@@ -218,9 +223,9 @@ class PushedArm:
         if (
             told is None
             or (status.state, status.plan_stamp_ns) != (told.state, told.plan_stamp_ns)
-            or time_ns - self._told_ns >= _STATUS_NS
+            or status.state is PlaybackState.PLAYING
         ):
-            self._told, self._told_ns = status, time_ns
+            self._told = status
             if self.feed.add_status(status, time_ns):
                 self.recorder.live.reset()
 
@@ -232,6 +237,9 @@ class PushedArm:
                     stamp_ns=arm.time_ns, frame_id='fr3_link0', shift=self.recorder.live.shift_m
                 )
             )
+        self._ticks += 1
+        if self._ticks % _PLAYBACK_TICKS:
+            return
         for station in self._stations:
             station.tick()
         if playback.state is PlaybackState.FAULT:
@@ -243,6 +251,7 @@ class PushedArm:
         if (
             all(station.playback.state in _RESTING for station in self._stations)
             and self.time_sec >= self._start_sec
+            and not self._is_pushed
         ):
             self._plan = make_plan(self._passes, arm.time_ns, self.plan_sec)
             self._passes += 1

@@ -265,7 +265,7 @@ class ContactDetector:
         state['fluctuation'] = kernel.FLUCTUATION_SHARE * self.parameters.model_error_nm**2
         for name in ('time_ns', 'bias_time_ns', 'force_time_ns', 'rising_ns', 'crossing_ns'):
             state[name] = -1
-        state['zero_until_ns'] = state['below_ns'] = -1
+        state['zero_until_ns'] = state['below_ns'] = state['jump_ns'] = -1
 
     @property
     def in_contact(self) -> bool:

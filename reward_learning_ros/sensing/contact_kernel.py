@@ -21,6 +21,10 @@ from reward_learning_ros.sensing.samples import JOINT_COUNT
 _WINDOW_NS = 100_000_000
 # Windows that wait until it has stayed quiet: up to 2.5 s.
 _WAITING = 25
+# Where the bias is uncertain, so few windows must have stayed quiet: a push would not be found
+# there at all. But after a change between windows as only a push makes, N·m, all of them must.
+_FEWEST_QUIET_WINDOWS = 3
+_JUMP_NM = 0.25
 # The bias follows the arm's configuration, which hardly changes in this time.
 _BIAS_HOLD_NS = 4_000_000
 # How long torque is taken as bias after zero was asked for.
@@ -87,6 +91,7 @@ STATE = np.dtype(
         ('window_torque', 'f8', _JOINTS),
         ('window_residual', 'f8', _JOINTS),
         ('window_square', 'f8', _JOINTS),
+        ('jump_ns', 'i8'),
         ('waiting', 'i8'),
         ('waiting_feature', 'f8', (_WAITING, FEATURE_COUNT)),
         ('waiting_torque', 'f8', (_WAITING, JOINT_COUNT)),
@@ -554,7 +559,8 @@ def _learn_tick(settings: Settings, s: Any, at_once: bool) -> None:
         s.window_square[j] += residual * residual
     if s.time_ns - s.window_start_ns < _WINDOW_NS:
         return
-    if s.waiting == _WAITING or (s.waiting > 0 and s.waiting >= settings.quiet_windows):
+    required = _required_windows(settings, s)
+    while s.waiting == _WAITING or (s.waiting > 0 and s.waiting >= required):
         _teach(settings, s, 0)
         for w in range(1, s.waiting):
             s.waiting_feature[w - 1] = s.waiting_feature[w]
@@ -575,6 +581,24 @@ def _learn_tick(settings: Settings, s: Any, at_once: bool) -> None:
         for w in range(s.waiting):
             _teach(settings, s, w)
         s.waiting = 0
+
+
+@numba.njit(cache=True)
+def _required_windows(settings: Settings, s: Any) -> int:
+    """Returns how many windows must have stayed quiet before the oldest one teaches."""
+    if s.waiting > 0:
+        square = 0.0
+        for j in range(JOINT_COUNT):
+            now = s.window_torque[j] / s.window_count
+            square += (now - s.waiting_torque[s.waiting - 1, j]) ** 2
+        if square > _JUMP_NM**2:
+            s.jump_ns = s.time_ns
+    certain = 4.0 * settings.model_error_variance
+    calm_ns = s.time_ns - s.jump_ns
+    if s.bias_variance <= certain or calm_ns <= settings.quiet_windows * _WINDOW_NS:
+        return settings.quiet_windows
+    share = math.sqrt(certain / s.bias_variance)
+    return max(_FEWEST_QUIET_WINDOWS, int(share * settings.quiet_windows))
 
 
 @numba.njit(cache=True)

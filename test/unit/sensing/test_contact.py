@@ -379,3 +379,28 @@ def test_nothing_to_process_is_nothing_found():
     detector = ContactDetector()
     assert detector.process(next(ordered(recording(1.0).arrivals()))[:0]).events == ()
     assert detector.close() is None
+
+
+def uncertainty_nm(made, until_sec: float) -> float:
+    """How uncertain the bias is after the beginning of a recording, to one who knew nothing."""
+    detector = ContactDetector()
+    for block in ordered(made.arrivals()):
+        detector.process(block[: int(np.searchsorted(block.time_ns, time_ns(made, until_sec)))])
+    return detector.bias_uncertainty_nm
+
+
+def time_ns(made, seconds_: float) -> int:
+    return int(made.time_ns[0]) + round(seconds_ * NANOSECONDS)
+
+
+def test_an_unknown_place_is_learned_within_a_second_of_quiet():
+    made = recording(1.0)
+    prior_nm = ContactParameters().bias_prior_nm
+    assert uncertainty_nm(made, 0.2) > prior_nm
+    assert uncertainty_nm(made, 0.8) < 0.5 * prior_nm
+
+
+def test_a_push_in_an_unknown_place_is_not_taken_for_its_bias():
+    push = Push(start_sec=0.15, duration_sec=1.2, force_n=(0.0, 10.0, 0.0), rise_sec=0.1)
+    made = recording(1.5, push)
+    assert uncertainty_nm(made, 1.3) > 0.9 * uncertainty_nm(made, 0.2)

@@ -1,0 +1,131 @@
+"""How well pushes of the simulated arm are found, and how seldom others are: on MuJoCo, no ROS.
+
+Each part is another arm with another bias. Parts take a few minutes each and can be run alone:
+`python -m benchmarks.pushes --parts yielding --seeds 0 1 2 3`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+import numpy as np
+
+from benchmarks.pushed_arm import PushedArm
+from reward_learning_ros.arm.kinematics import Kinematics
+from reward_learning_ros.arm.simulation_parameters import SimulationParameters
+from reward_learning_ros.sensing.deltas import CorrectionRecorder
+from reward_learning_ros.sensing.samples import NANOSECONDS
+
+SEEDS = (0, 1, 2, 3)
+PUSHES_PER_SEED = 50
+UNPUSHED_SEC_PER_SEED = 150.0
+# Once through every plan while nobody pushes.
+LEARNING_SEC = 50.0
+YIELDING, STIFF, UNPUSHED = 'yielding', 'stiff', 'unpushed'
+PARTS = (YIELDING, STIFF, UNPUSHED)
+
+
+def run(parts: tuple[str, ...] = PARTS, seeds: tuple[int, ...] = SEEDS) -> dict[str, Any]:
+    """Measure, print a table, and return the numbers."""
+    results: dict[str, Any] = {}
+    if YIELDING in parts:
+        results |= _pushed('the plan gives way', seeds, yields=True)
+    if STIFF in parts:
+        results |= _pushed('the plan stays', seeds, yields=False)
+    if UNPUSHED in parts:
+        results |= _unpushed(seeds)
+    for name, value in results.items():
+        print(f'{name:<72} {value:.4g}')
+    return results
+
+
+def _arm(seed: int, *, yields: bool, learning_sec: float = LEARNING_SEC) -> PushedArm:
+    """Return an arm with a bias of 2 N·m and loud noise that was played unpushed."""
+    simulation = SimulationParameters(torque_bias_nm=2.0, torque_noise_nm=0.2, seed=seed)
+    recorder = CorrectionRecorder(jacobian=Kinematics().jacobian)
+    arm = PushedArm(simulation=simulation, recorder=recorder, yields=yields)
+    recorder.detector.learning = True
+    arm.run(seconds=learning_sec)
+    recorder.detector.learning = False
+    return arm
+
+
+def _pushed(name: str, seeds: tuple[int, ...], *, yields: bool) -> dict[str, Any]:
+    total = missed = split = merged = without = faults = 0
+    onsets_sec, errors_m, angles_deg = [], [], []
+    for seed in seeds:
+        arm = _arm(seed, yields=yields)
+        arm.run(pushes=PUSHES_PER_SEED, rng=np.random.default_rng(100 + seed))
+        owners = [
+            [
+                index
+                for index, push in enumerate(arm.pushes)
+                if correction.onset_ns / NANOSECONDS < push.end_sec
+                and correction.end_ns / NANOSECONDS > push.start_sec
+            ]
+            for correction in arm.corrections
+        ]
+        claims = np.bincount(
+            [index for owner in owners for index in owner], minlength=len(arm.pushes)
+        )
+        total += len(arm.pushes)
+        missed += int(np.count_nonzero(claims == 0))
+        split += int(np.count_nonzero(claims > 1))
+        merged += sum(len(owner) > 1 for owner in owners)
+        without += sum(not owner for owner in owners)
+        faults += arm.faults
+        for owner, correction in zip(owners, arm.corrections, strict=True):
+            if len(owner) != 1 or claims[owner[0]] != 1:
+                continue
+            push, truth = arm.pushes[owner[0]], arm.truths_m[owner[0]]
+            onsets_sec.append(abs(correction.onset_ns / NANOSECONDS - push.start_sec))
+            errors_m.append(float(np.linalg.norm(correction.vector_m - truth)))
+            size = np.linalg.norm(truth) * np.linalg.norm(correction.vector_m)
+            cosine = np.clip(truth @ correction.vector_m / size, -1.0, 1.0)
+            angles_deg.append(float(np.degrees(np.arccos(cosine))))
+    return {
+        f'{name}: pushes': total,
+        f'{name}: found, % (99 wanted)': 100.0 * (total - missed) / total,
+        f'{name}: split (0 wanted)': split,
+        f'{name}: merged (0 wanted)': merged,
+        f'{name}: corrections without a push (0 wanted)': without,
+        f'{name}: times the arm stopped because a push was too strong': faults,
+        f'{name}: onset error, median, ms (60 wanted)': 1e3 * float(np.median(onsets_sec)),
+        f'{name}: onset error, 95 %, ms': 1e3 * float(np.percentile(onsets_sec, 95)),
+        f'{name}: displacement error, median, mm (5 wanted)': 1e3 * float(np.median(errors_m)),
+        f'{name}: displacement error, 95 %, mm': 1e3 * float(np.percentile(errors_m, 95)),
+        f'{name}: direction error, median, degrees (10 wanted)': float(np.median(angles_deg)),
+        f'{name}: direction error, 95 %, degrees': float(np.percentile(angles_deg, 95)),
+    }
+
+
+def _unpushed(seeds: tuple[int, ...]) -> dict[str, Any]:
+    false, fresh = 0, 0
+    for seed in seeds:
+        arm = _arm(seed, yields=True)
+        arm.run(seconds=UNPUSHED_SEC_PER_SEED)
+        false += len(arm.corrections)
+        arm = _arm(seed, yields=True, learning_sec=0.0)
+        arm.run(seconds=UNPUSHED_SEC_PER_SEED)
+        fresh += len(arm.corrections)
+    minutes = UNPUSHED_SEC_PER_SEED * len(seeds) / 60.0
+    return {
+        f'unpushed, {minutes:g} min: false corrections (0 wanted)': false,
+        f'unpushed, {minutes:g} min, nothing learned before: false corrections': fresh,
+    }
+
+
+def main() -> int:
+    """Measure some parts of it."""
+    parser = argparse.ArgumentParser(prog='python -m benchmarks.pushes', description=__doc__)
+    parser.add_argument('--parts', nargs='+', choices=PARTS, default=PARTS)
+    parser.add_argument('--seeds', nargs='+', type=int, default=SEEDS)
+    options = parser.parse_args()
+    run(tuple(options.parts), tuple(options.seeds))
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
