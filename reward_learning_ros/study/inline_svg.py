@@ -30,6 +30,7 @@ _VIEW_BOX = re.compile(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
 _COLOR = re.compile(r'#[0-9a-fA-F]{6}\b')
 _REFERENCE = re.compile(r'(?:xlink:)?href="#([^"]+)"|url\(#([^)]+)\)')
 _IDENTITY = re.compile(r' id="([^"]+)"')
+_TAG = re.compile(r'<[^>]*>')
 _FRACTION = re.compile(r'(\d\.\d\d)\d+')
 # Points that a figure is wide to pixels of the page.
 _SCALE = 1.8
@@ -69,8 +70,9 @@ def inline_svg(figure: Any, name: str, description: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return an SVG with numbers of two decimals: half as long, and looking the same."""
-    return _FRACTION.sub(r'\1', text)
+    """Return an SVG with coordinates of two decimals: half as long, and looking the same."""
+    # Inside tags only: numbers that are to be read stay as they are.
+    return _TAG.sub(lambda tag: _FRACTION.sub(r'\1', tag[0]), text)
 
 
 def _own_names(text: str, name: str) -> str:

@@ -23,8 +23,9 @@ from reward_learning_ros.study.figure_style import (
 )
 
 PICTURE_FORMATS = ('.png', '.svg')
-# Inches of each view.
+# Inches of each view, and of two legends one above the other.
 _VIEW_IN = 3.4
+_LEGENDS_IN = 2.4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,7 +99,7 @@ def _figure(portrait: Portrait) -> Any:
 
     task = portrait.task
     columns = 3 if scenes.can_be_drawn(task) else 2
-    height = 0.9 + 0.5 * task.size
+    height = max(_LEGENDS_IN, 0.9 + 0.5 * task.size)
     figure = Figure(figsize=(columns * _VIEW_IN, _VIEW_IN + height), layout='constrained')
     grid = figure.add_gridspec(2, columns, height_ratios=[_VIEW_IN, height])
     if columns == 3:

@@ -32,6 +32,7 @@ def drawn() -> object:
     with publication_style():
         figure, panels = new_figure()
         panels[0, 0].plot([0, 1], [0, 1], 'o-', color=BLUE, label='one < two & three')
+        panels[0, 0].set_title('0.123456 of them')
         panels[0, 0].legend()
     return figure
 
@@ -69,6 +70,8 @@ def test_a_page_holds_all_that_was_found() -> None:
     assert page.tags.count('svg') == 2
     assert 'Nothing' not in page.text
     assert 'one < two & three' in page.text
+    # Coordinates are shortened, numbers to be read are not.
+    assert '0.123456 of them' in page.text
 
 
 def test_figures_are_written_beside_the_page_the_same_each_time(tmp_path: Path) -> None:
