@@ -17,6 +17,7 @@ from typing import Any
 from benchmarks import arm_stream
 from reward_learning_ros.nodes import arm_sources, names
 from reward_learning_ros.nodes.franka_robot_state import robot_state_type
+from reward_learning_ros.nodes.source_choice import SAMPLES_QOS
 
 SECONDS = 20.0
 DOMAIN_ID = 98
@@ -136,7 +137,7 @@ def listen_ordinarily(seconds: float) -> dict[str, float]:
         (JointState, names.MEASURED_JOINT_STATES_TOPIC),
         (PoseStamped, names.CURRENT_POSE_TOPIC),
     ):
-        node.create_subscription(message_type, topic, on_message, arm_sources.SAMPLES_QOS)
+        node.create_subscription(message_type, topic, on_message, SAMPLES_QOS)
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
     while not heard[0]:

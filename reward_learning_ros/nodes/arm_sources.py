@@ -1,16 +1,13 @@
-"""Where samples of the arm come from: the best of three sources that is there and speaks."""
+"""The ways to learn what an arm feels, best first, and how their messages are read."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, WrenchStamped
-from rclpy.node import Node
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 
@@ -28,22 +25,12 @@ from reward_learning_ros.sensing.decoding import (
 from reward_learning_ros.sensing.errors import DecodingError
 from reward_learning_ros.sensing.samples import JOINT_COUNT, Stream
 
-# Best effort hears every publisher, of old and new releases. Deep, so that a process that the
-# machine lets wait for a moment loses nothing at 1 kHz.
-SAMPLES_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=500, reliability=ReliabilityPolicy.BEST_EFFORT
-)
-# How often it is looked who publishes what.
-_GRAPH_PERIOD_SEC = 0.5
-# Silent for longer than this, worse sources are listened to as well.
-_SILENT_SEC = 0.5
-
 # One message: its stamp, and what it says of each stream.
 Samples = tuple[int, tuple[tuple[Stream, Sequence[float]], ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Channel:
+class Channel:
     """One topic of a source.
 
     Attributes:
@@ -74,7 +61,7 @@ class ArmSource:
     """
 
     name: str
-    channels: tuple[_Channel, ...]
+    channels: tuple[Channel, ...]
     needed: int
     is_external: bool = True
     heard_sec: float = -np.inf
@@ -93,25 +80,25 @@ def make_sources(kinematics: Kinematics) -> list[ArmSource]:
         ArmSource(
             name='the topics of franka_robot_state_broadcaster',
             channels=(
-                _Channel(
+                Channel(
                     topic=names.EXTERNAL_JOINT_TORQUES_TOPIC,
                     message_type=JointState,
                     stream=Stream.TORQUE,
                     read=_torque_reader(joint_names),
                 ),
-                _Channel(
+                Channel(
                     topic=names.MEASURED_JOINT_STATES_TOPIC,
                     message_type=JointState,
                     stream=Stream.JOINTS,
                     read=_joint_reader(joint_names),
                 ),
-                _Channel(
+                Channel(
                     topic=names.CURRENT_POSE_TOPIC,
                     message_type=PoseStamped,
                     stream=Stream.POSE,
                     read=_pose_reader(),
                 ),
-                _Channel(
+                Channel(
                     topic=names.WRENCH_IN_BASE_TOPIC,
                     message_type=WrenchStamped,
                     stream=Stream.WRENCH,
@@ -124,7 +111,7 @@ def make_sources(kinematics: Kinematics) -> list[ArmSource]:
             name=f'{names.JOINT_STATES_TOPIC}, whose torques are not external ones: only strong '
             'pushes will be found',
             channels=(
-                _Channel(
+                Channel(
                     topic=names.JOINT_STATES_TOPIC,
                     message_type=JointState,
                     stream=Stream.TORQUE,
@@ -137,7 +124,7 @@ def make_sources(kinematics: Kinematics) -> list[ArmSource]:
     ]
     franka_robot_state = robot_state_type()
     if franka_robot_state is not None:
-        channel = _Channel(
+        channel = Channel(
             topic=names.ROBOT_STATE_TOPIC,
             message_type=franka_robot_state,
             stream=Stream.TORQUE,
@@ -145,133 +132,6 @@ def make_sources(kinematics: Kinematics) -> list[ArmSource]:
         )
         sources.insert(0, ArmSource(name='FrankaRobotState', channels=(channel,), needed=1))
     return sources
-
-
-class ArmSources:
-    """Listens to the best source that speaks, and changes when a better one comes or it goes.
-
-    Attributes:
-        current: the source in use, None before any has spoken.
-    """
-
-    def __init__(
-        self,
-        node: Node,
-        sources: Sequence[ArmSource],
-        *,
-        add: Callable[[Stream, int, Sequence[float]], None],
-        timeout_sec: float,
-        on_change: Callable[[ArmSource | None, ArmSource], None],
-    ) -> None:
-        """Begin to listen.
-
-        Args:
-            node: subscribes.
-            sources: best first.
-            add: takes each sample: stream, stamp, values; () for one that cannot be read.
-            timeout_sec: how long a source may be silent before a worse one takes its place.
-            on_change: is told of the source before and the new one.
-        """
-        self.current: ArmSource | None = None
-        self._node = node
-        self._sources = sources
-        self._add = add
-        self._timeout_sec = timeout_sec
-        self._on_change = on_change
-        self._clock = node.get_clock()
-        self._last_ns = 0
-        self._next_graph_sec = -np.inf
-
-    @property
-    def silent_sec(self) -> float:
-        """How long the current source has been silent; infinite without one."""
-        return np.inf if self.current is None else time.monotonic() - self.current.heard_sec
-
-    def update(self) -> None:
-        """Take the samples that came, and look who speaks; to be called many times a second."""
-        for source in self._sources:
-            for channel, subscription in zip(source.channels, source.subscriptions, strict=False):
-                self._take(source, channel, subscription)
-        self._last_ns = self._clock.now().nanoseconds
-        self._choose()
-        now_sec = time.monotonic()
-        if now_sec >= self._next_graph_sec:
-            self._next_graph_sec = now_sec + _GRAPH_PERIOD_SEC
-            self._listen()
-
-    def close(self) -> None:
-        """Stop listening."""
-        for source in self._sources:
-            self._leave(source)
-
-    def _take(
-        self, source: ArmSource, channel: _Channel, subscription: PolledSubscription
-    ) -> None:
-        messages = subscription.take()
-        if messages and channel is source.channels[0]:
-            source.heard_sec = time.monotonic()
-        if source is not self.current:
-            return
-        for place, (data, arrival_ns) in enumerate(messages):
-            try:
-                time_ns, samples = channel.read(data)
-            except DecodingError as error:
-                self._add(channel.stream, 0, ())
-                self._node.get_logger().warning(
-                    f'{channel.topic}: {error}', throttle_duration_sec=5.0
-                )
-                continue
-            if not time_ns:
-                time_ns = self._arrival_ns(arrival_ns, (place + 1) / len(messages))
-            for stream, values in samples:
-                self._add(stream, time_ns, values)
-
-    def _arrival_ns(self, arrival_ns: int, share: float) -> int:
-        """Return when a message came; in simulated time, as if evenly between two looks."""
-        if arrival_ns and not self._clock.ros_time_is_active:
-            return arrival_ns
-        now_ns = self._clock.now().nanoseconds
-        return int(self._last_ns + share * (now_ns - self._last_ns))
-
-    def _choose(self) -> None:
-        """Change to a better source that speaks, or from a silent one to a worse one."""
-        now_sec = time.monotonic()
-        speaking = [s for s in self._sources if now_sec - s.heard_sec <= _SILENT_SEC]
-        if not speaking or speaking[0] is self.current:
-            return
-        best, current = speaking[0], self.current
-        is_better = current is None or self._sources.index(best) < self._sources.index(current)
-        if is_better or self.silent_sec > self._timeout_sec:
-            self.current = best
-            self._on_change(current, best)
-            self._next_graph_sec = now_sec
-
-    def _listen(self) -> None:
-        """Subscribe to the current source, to better ones that appear, to worse ones in need."""
-        is_heard = self.silent_sec <= _SILENT_SEC
-        may_be_better = True
-        for source in self._sources:
-            is_current = source is self.current
-            is_wanted = is_current or (
-                (may_be_better or not is_heard)
-                and all(self._node.count_publishers(topic) for topic in source.topics)
-            )
-            if is_current:
-                may_be_better = False
-            if is_wanted and not source.subscriptions:
-                source.subscriptions = [
-                    PolledSubscription(
-                        self._node, channel.message_type, channel.topic, SAMPLES_QOS
-                    )
-                    for channel in source.channels
-                ]
-            elif not is_wanted:
-                self._leave(source)
-
-    def _leave(self, source: ArmSource) -> None:
-        for subscription in source.subscriptions:
-            subscription.destroy()
-        source.subscriptions = []
 
 
 def _torque_reader(joint_names: Sequence[str]) -> Callable[[bytes], Samples]:

@@ -27,7 +27,7 @@ from reward_learning_ros.interface import (
     PlaybackState,
 )
 from reward_learning_ros.nodes import names
-from reward_learning_ros.nodes.arm_sources import ArmSource, ArmSources, make_sources
+from reward_learning_ros.nodes.arm_sources import ArmSource, make_sources
 from reward_learning_ros.nodes.conversions import (
     correction_to_message,
     deformation_to_message,
@@ -42,6 +42,7 @@ from reward_learning_ros.nodes.correction_recorder_parameters import (
 from reward_learning_ros.nodes.heartbeat import Heartbeat
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
+from reward_learning_ros.nodes.source_choice import ArmSources
 from reward_learning_ros.nodes.teleoperation_device import TeleoperationDevice
 from reward_learning_ros.sensing.contact import ContactDetector
 from reward_learning_ros.sensing.deltas import CorrectionRecorder, RecordedCorrection
