@@ -9,16 +9,20 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from nav_msgs.msg import Path
+from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from reward_learning_ros import core
+from reward_learning_ros.bags.recording import BagWriter
+from reward_learning_ros.bags.topics import describe_topic
 from reward_learning_ros.interface import (
     Correction,
     InferenceEvent,
     InferenceState,
+    InferenceStatus,
 )
 from reward_learning_ros.learning import Learner, LearningParameters, ToolPaths, learn
 from reward_learning_ros.nodes import names
@@ -26,7 +30,9 @@ from reward_learning_ros.nodes.conversions import (
     correction_to_message,
     diagnostic_report_from_message,
     inference_status_from_message,
+    inference_status_to_message,
     plan_from_message,
+    plan_to_message,
     theta_samples_from_message,
     theta_summary_from_message,
 )
@@ -36,6 +42,8 @@ from reward_learning_ros.nodes.reward_inference import RewardInferenceNode
 LEARNING = {'seed': 3, 'target_ess': 100.0, 'max_draws': 3000, 'min_relevance': 0.0}
 PARAMETERS = LearningParameters(task='press', **LEARNING)
 DEADLINE_SEC = 120.0
+CORRECTION_TYPE = 'trajectory_msgs/msg/MultiDOFJointTrajectory'
+STATUS_TYPE = 'diagnostic_msgs/msg/DiagnosticStatus'
 
 
 class Session:
@@ -210,3 +218,39 @@ def test_it_learns_shows_undoes_resets_and_survives_its_worker(make_session):
     values = session.reports[-1].diagnostics[0].values
     assert {'quality.max_r_hat', 'quality.min_ess_bulk', 'quality.inner_acceptance'} <= set(values)
     assert {'quality.stuck_auxiliaries', 'quality.relevance', 'state'} <= set(values)
+
+
+def test_started_again_it_goes_on_from_the_recording(make_session, tmp_path):
+    paths = ToolPaths(task=core.load_task('press'))
+    plans = [paths.initial_plan(10), paths.plan_of(np.add(paths.task.plan, [0.02, 0, 0]), 50)]
+    made = make_session(bag=tmp_path / 'bag')
+    kept, undone = (made.correct(plans[0], (0.0, 0.05, 0.0), onset) for onset in (2, 4))
+    status = InferenceStatus(
+        state=InferenceState.WAITING,
+        corrections_ns=(kept.stamp_ns,),
+        considered_ns=(kept.stamp_ns,),
+        heard=2,
+        plan_stamp_ns=50,
+    )
+    records = [
+        (names.PLAN_TOPIC, 'nav_msgs/msg/Path', plan_to_message(plans[0])),
+        (names.CORRECTIONS_TOPIC, CORRECTION_TYPE, correction_to_message(kept)),
+        (names.CORRECTIONS_TOPIC, CORRECTION_TYPE, correction_to_message(undone)),
+        (names.PLAN_TOPIC, 'nav_msgs/msg/Path', plan_to_message(plans[1])),
+        (names.INFERENCE_STATUS_TOPIC, STATUS_TYPE, inference_status_to_message(status)),
+    ]
+    writer = BagWriter(
+        tmp_path / 'bag',
+        [describe_topic(f'/{topic}', kind) for topic, kind in {r[:2]: None for r in records}],
+    )
+    for time_ns, (topic, _, message) in enumerate(records, start=1):
+        writer.write(f'/{topic}', time_ns, serialize_message(message))
+    writer.close()
+
+    made.node = made.ros.add(RewardInferenceNode(context=made.ros.context))
+    made.wait(lambda: made.plans and made.statuses)
+    assert made.plans[-1] == plans[1]
+    # Both corrections are heard once more, as the recorder keeps them; one stays undone.
+    made.wait(lambda: made.statuses[-1].state is InferenceState.INFERRING)
+    assert made.statuses[-1].corrections_ns == (kept.stamp_ns,)
+    assert made.statuses[-1].heard == 2
