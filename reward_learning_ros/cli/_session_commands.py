@@ -9,22 +9,18 @@ from typing import Any
 from reward_learning_ros.parameters import from_mapping
 from reward_learning_ros.parameters.arguments import text_of
 from reward_learning_ros.session.parameters import SessionParameters
-from reward_learning_ros.study.ledger import ABORTED, ATTEMPT_STEP, Ledger, TrialRecord
+from reward_learning_ros.study.ledger import Ledger, TrialRecord
 from reward_learning_ros.study.tidy import wanted_theta
 
 
 def session_values(ledger: Ledger, record: TrialRecord, sessions: Path) -> dict[str, Any]:
     """Return what a trial's session differs in from the defaults, checked."""
     trial = record.trial
-    number = record.session_number
-    if record.state == ABORTED:
-        # The next attempt has a session of its own.
-        number += ATTEMPT_STEP
     values = {
         'sessions': str(sessions),
         'study': ledger.protocol.name,
         'participant': trial.participant,
-        'trial': number,
+        'trial': record.session_number,
         'task': trial.goal.task,
         'method': trial.condition.method,
         'dependence': trial.condition.dependence,

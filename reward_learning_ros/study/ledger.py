@@ -66,8 +66,9 @@ class TrialRecord:
 
     @property
     def session_number(self) -> int:
-        """The number of the session of its last attempt; of the first if there was none."""
-        return self.trial.number + ATTEMPT_STEP * max(0, self.attempts - 1)
+        """The number of the session of its last attempt, or of the next if it is open."""
+        before = self.attempts if self.is_open else max(0, self.attempts - 1)
+        return self.trial.number + ATTEMPT_STEP * before
 
     @property
     def is_open(self) -> bool:
@@ -182,6 +183,8 @@ class Ledger:
                 f'{name} is {before.state}; it can become '
                 f'{" or ".join(TRANSITIONS[before.state])}, not {state}'
             )
+        if state == DONE and not before.attempts:
+            raise InvalidInputError(f'{name} was never started; it cannot be done')
         if state in NEEDS_REASON and not reason.strip():
             raise InvalidInputError(f'{name} cannot be {state} without a reason')
         if state == RUNNING:

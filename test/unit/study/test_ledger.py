@@ -67,6 +67,7 @@ def test_an_aborted_trial_is_done_again_in_a_session_of_its_own(ledger: Ledger) 
     first = ledger.start('p01')
     assert first.session_number == 1
     ledger.mark('p01', 1, ABORTED, 'the arm stopped')
+    assert ledger.next('p01').session_number == 101
     again = ledger.start('p01')
     assert (again.trial.number, again.attempts, again.session_number) == (1, 2, 101)
 
@@ -75,8 +76,18 @@ def test_an_excluded_trial_is_left_out_with_its_reason(ledger: Ledger) -> None:
     ledger.mark('p01', 1, EXCLUDED, ' not well ')
     assert ledger.record('p01', 1).reason == 'not well'
     assert ledger.next('p01').trial.number == 2
+    with pytest.raises(InvalidInputError, match='never started'):
+        ledger.mark('p01', 1, DONE)
     ledger.mark('p01', 1, PLANNED)
     assert ledger.next('p01').trial.number == 1
+
+
+def test_a_trial_that_is_taken_back_does_not_use_its_old_session(ledger: Ledger) -> None:
+    ledger.start('p01')
+    ledger.mark('p01', 1, EXCLUDED, 'a mistake')
+    assert ledger.record('p01', 1).session_number == 1
+    ledger.mark('p01', 1, PLANNED)
+    assert ledger.next('p01').session_number == ledger.start('p01').session_number == 101
 
 
 @pytest.mark.parametrize('state', STATES)
