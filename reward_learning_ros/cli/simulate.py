@@ -55,7 +55,7 @@ class SimulateParameters(ParallelParameters):
         choices=('task', 'box', 'unit_nonnegative'),
     )
     library_size: int = parameter(
-        0, description='Trajectories of each library; 0 leaves it to the task', minimum=0
+        0, description='Trajectories of push, close and pour; 0 leaves it to the task', minimum=0
     )
     runs: int = parameter(
         100, description='Repetitions of sampling in the working example', minimum=2
@@ -206,7 +206,7 @@ def _study(config: SimulateParameters, setup: Setup, output: _Output) -> dict[st
     from reward_learning_ros.study.simulation_page import analysis_section
     from reward_learning_ros.study.user_study import GOALS, simulate_study
 
-    folder = output.folder / f'study-{setup.budget}-seed{setup.seed}'
+    folder = output.folder / f'study-{setup.budget}-{setup.domain}-seed{setup.seed}'
     total = len(config.study_tasks) * len(config.betas) * config.participants * GOALS
     with progress_bar('trials', total) as advance:
         rows, timings = simulate_study(

@@ -110,7 +110,7 @@ def simulate(
 def simulate_human(setup: Setup, job: Job) -> Result:
     """Simulate one person and return what every method, and the exact posterior, make of it."""
     task = _task(job.task, setup.library_size)
-    domain = _domain(task, setup.domain)
+    domain = theta_domain(task, setup.domain)
     truth_seed, human_seed, infer_seed = person_seed(setup.seed, job.task, job.beta, job.human)
     theta = domain.sample(1, np.random.default_rng(truth_seed))[0]
     demonstrations = simulate_corrections(
@@ -196,8 +196,9 @@ def _task(name: str, library_size: int | None) -> Task:
 def _exact(name: str, library_size: int | None, domain: str, beta: float) -> ExactPosterior:
     task = _task(name, library_size)
     assert task.library is not None
-    return ExactPosterior(task.library, _domain(task, domain), beta)
+    return ExactPosterior(task.library, theta_domain(task, domain), beta)
 
 
-def _domain(task: Task, domain: str) -> ThetaDomain:
+def theta_domain(task: Task, domain: str) -> ThetaDomain:
+    """Return where θ may be: as the task says (`task`), or in a domain of this kind."""
     return ThetaDomain.parse(task.theta if domain == 'task' else domain, task.size)

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from reward_learning_ros.core.checks import positive_number, whole_number
-from reward_learning_ros.core.domain import ThetaDomain
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.human_model import (
     DEPENDENCES,
@@ -36,7 +35,7 @@ from reward_learning_ros.core.task import Task
 from reward_learning_ros.core.tasks import load_task
 from reward_learning_ros.study.budget import METHODS, ONE_AUXILIARY, find_budget
 from reward_learning_ros.study.rows import Job, Result, Row, Timing, run_jobs
-from reward_learning_ros.study.simulations import Setup, person_seed
+from reward_learning_ros.study.simulations import Setup, person_seed, theta_domain
 
 TASKS = ('press', 'reach', 'push_study')
 PARTICIPANTS = 10
@@ -134,7 +133,13 @@ def simulate_trial(setup: Setup, job: Job) -> Result:
             # Dependent corrections may leave the space of independent trajectories.
             warnings.simplefilter('ignore', InadmissibleCorrectionWarning)
             estimate = infer(
-                task, corrections, dependence=dependence, beta=job.beta, seed=seed, **options
+                task,
+                corrections,
+                dependence=dependence,
+                beta=job.beta,
+                theta=theta_domain(task, setup.domain),
+                seed=seed,
+                **options,
             ).mean
         seconds = time.process_time() - begin
         condition: dict[str, Any] = {**vars(job), 'method': method, 'dependence': dependence}
@@ -157,19 +162,18 @@ class SharedMaximum(Maximum):
     def make_table(self, space: Space, index: int) -> Table:
         """Return the best corrections of a space, from an earlier problem if there was one."""
         problem = self._problem
-        key = b''.join(array.tobytes() for array in space)
+        key = (problem.features, problem.domain.kind, *(array.tobytes() for array in space))
         if key not in _TABLES:
             _TABLES[key] = _best(problem, space)
         return _TABLES[key]
 
 
-_TABLES: dict[bytes, Table] = {}
+_TABLES: dict[tuple[Any, ...], Table] = {}
 
 
 def _best(problem: Problem, space: Space) -> Table:
     # A seed of its own: the table must not depend on who asked first.
     seed = np.random.SeedSequence(0)
-    assert isinstance(problem.domain, ThetaDomain)
     statistics = best_statistics(problem.features, space, problem.domain, seed, problem.executor)
     return Table(statistics, np.zeros(len(statistics)))
 
