@@ -73,7 +73,7 @@ def plans_figure(data: SessionData) -> Any:
         panel.plot(*first, '*', color=BLACK, markersize=9, label='start')
         scenes.finish_view(panel, view, limit)
         width_in = scale * float(np.ptp(limit[:, 0]))
-        scenes.draw_names(panel, task.scene, list(ways.values()), view, limit, width_in)
+        scenes.draw_names(panel, task.scene, shown, view, limit, width_in)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc='outside lower center', ncols=min(5, len(labels)))
     return figure
