@@ -50,7 +50,7 @@ from reward_learning_ros.nodes.heartbeat import Heartbeat
 from reward_learning_ros.nodes.inferring import Inferring, News, Past
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.reward_inference_parameters import RewardInferenceParameters
-from reward_learning_ros.nodes.running import run
+from reward_learning_ros.nodes.running import events_executor, run
 
 # How often it is looked whether something was learned; a small part of what learning takes.
 _PERIOD_SEC = 0.02
@@ -308,7 +308,12 @@ def _scene_object(thing: Thing) -> SceneObject:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the inference."""
-    return run(lambda context: RewardInferenceNode(context=context), arguments)
+    return run(
+        lambda context: RewardInferenceNode(context=context),
+        arguments,
+        # In simulated time the clock alone is hundreds of messages a second.
+        make_executor=events_executor,
+    )
 
 
 if __name__ == '__main__':

@@ -28,8 +28,11 @@ PACKAGE = 'reward_learning_ros'
 CONDUCTOR = 'session_conductor'
 RECORDER = 'session_recorder'
 
-# Of the arm's state, in simulated time; must divide 1000.
+# Of the arm's state and of its clock, in simulated time; must divide 1000.
 _FAST_STATE_RATE_HZ = 200
+_FAST_CLOCK_RATE_HZ = 100
+# The simulated arm makes the clock, and the conductor must see that it stands still.
+_BY_THE_WALL = ('simulated_arm', CONDUCTOR)
 
 _PARAMETERS: dict[str, type[Parameters]] = {
     'simulated_arm': SimulatedArmParameters,
@@ -190,6 +193,7 @@ def _simulated_arm(config: SessionParameters) -> dict[str, Any]:
             'speed': config.speed,
             # As many messages a second of the wall as an arm in real time, about.
             'convenience_publish_rate': _FAST_STATE_RATE_HZ,
+            'clock_publish_rate': _FAST_CLOCK_RATE_HZ,
         }
     return parameters
 
@@ -209,8 +213,7 @@ def _described(
         parameters |= mapping_from_file(cls, config.parameters_file, node=name)
     # A bad value is refused here, before anything is started.
     from_mapping(_PARAMETERS[name], parameters)
-    # Our clock is the simulated arm's own: it has no other to follow.
-    if config.uses_simulated_time and name != 'simulated_arm':
+    if config.uses_simulated_time and name not in _BY_THE_WALL:
         parameters['use_sim_time'] = True
     return NodeDescription(
         executable=name, name=name, namespace=config.namespace, parameters=parameters
