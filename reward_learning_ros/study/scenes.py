@@ -21,6 +21,8 @@ _NAME_SIZE = 8.0
 _LINE_HEIGHT, _LETTER_WIDTH = 1.35, 0.62
 # What a name costs that covers another name, and each point of a way.
 _OVER_NAME, _OVER_WAY = 100.0, 1.0
+# Ways carry markers and numbers: a name keeps this many times its own size clear of them.
+_CLEARANCE = 1.5
 _POINTS_PER_INCH = 72.0
 
 
@@ -131,7 +133,7 @@ def draw_names(
         best = None
         for rank, place in enumerate(centre + moves):
             place = np.clip(place, limits[0] + half, limits[1] - half)
-            covered = (np.abs(points - place) < half).all(axis=1).sum()
+            covered = (np.abs(points - place) < _CLEARANCE * half).all(axis=1).sum()
             names = sum((np.abs(place - other) < half + size).all() for other, size in taken)
             cost = _OVER_NAME * names + _OVER_WAY * covered + 0.1 * rank
             if best is None or cost < best[0]:
