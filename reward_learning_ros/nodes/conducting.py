@@ -133,7 +133,11 @@ class Conductor:
         playback = view.playback
         is_moving = playback is not None and playback.state in _MOVING
         limit = self._config.max_corrections
-        if limit and view.corrections >= limit and not view.is_inferring:
+        if limit and view.corrections >= limit and self._wanted_end is None:
+            if view.is_inferring:
+                # What is learned from the last one is waited for, and no further one is taken.
+                action = Action.STOP if is_moving else None
+                return SessionState.INFERRING, '', action, None
             self._end(SessionEnd.MAX_CORRECTIONS)
         if self._wanted_end is not None:
             if is_moving:

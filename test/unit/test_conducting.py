@@ -101,11 +101,12 @@ def test_it_ends_after_the_last_pass():
     assert one.status.end is SessionEnd.MAX_PASSES
 
 
-def test_at_the_last_correction_it_learns_then_stops_the_arm_then_ends():
+def test_at_the_last_correction_it_stops_the_arm_then_learns_then_ends():
     one = conductor(max_corrections=2)
     play(one)
-    assert one.decide(view('playing', corrections=2, is_inferring=True)) is None
-    assert one.decide(view('playing', corrections=2)) is Action.STOP
+    assert one.decide(view('playing', corrections=2, is_inferring=True)) is Action.STOP
+    assert one.decide(view('stopped', corrections=2, is_inferring=True)) is None
+    assert one.status.state is SessionState.INFERRING
     assert one.decide(view('stopped', corrections=2)) is None
     assert one.status.end is SessionEnd.MAX_CORRECTIONS
 
