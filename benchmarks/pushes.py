@@ -1,13 +1,15 @@
 """How well pushes of the simulated arm are found, and how seldom others are: on MuJoCo, no ROS.
 
-Each part is another arm with another bias. Parts take a few minutes each and can be run alone:
-`python -m benchmarks.pushes --parts yielding --seeds 0 1 2 3`.
+Each seed is another arm with another bias. A part takes minutes and can be run alone:
+`python -m benchmarks.pushes --parts yielding`.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,9 @@ from reward_learning_ros.arm.simulation_parameters import SimulationParameters
 from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.samples import NANOSECONDS
 
-SEEDS = (0, 1, 2, 3)
-PUSHES_PER_SEED = 50
-UNPUSHED_SEC_PER_SEED = 150.0
+SEEDS = tuple(range(8))
+PUSHES_PER_SEED = 25
+UNPUSHED_SEC_PER_SEED = 75.0
 # Once through every plan while nobody pushes.
 LEARNING_SEC = 50.0
 YIELDING, STIFF, UNPUSHED = 'yielding', 'stiff', 'unpushed'
@@ -31,9 +33,11 @@ def run(parts: tuple[str, ...] = PARTS, seeds: tuple[int, ...] = SEEDS) -> dict[
     """Measure, print a table, and return the numbers."""
     results: dict[str, Any] = {}
     if YIELDING in parts:
-        results |= _pushed('the plan gives way', seeds, yields=True)
+        outcomes = [push_one(seed, yields=True) for seed in seeds]
+        results |= summary('the plan gives way', outcomes)
     if STIFF in parts:
-        results |= _pushed('the plan stays', seeds, yields=False)
+        outcomes = [push_one(seed, yields=False) for seed in seeds]
+        results |= summary('the plan stays', outcomes)
     if UNPUSHED in parts:
         results |= _unpushed(seeds)
     for name, value in results.items():
@@ -52,52 +56,89 @@ def _arm(seed: int, *, yields: bool, learning_sec: float = LEARNING_SEC) -> Push
     return arm
 
 
-def _pushed(name: str, seeds: tuple[int, ...], *, yields: bool) -> dict[str, Any]:
-    total = missed = split = merged = without = faults = 0
-    onsets_sec, errors_m, angles_deg = [], [], []
-    for seed in seeds:
-        arm = _arm(seed, yields=yields)
-        arm.run(pushes=PUSHES_PER_SEED, rng=np.random.default_rng(100 + seed))
-        owners = [
-            [
-                index
-                for index, push in enumerate(arm.pushes)
-                if correction.onset_ns / NANOSECONDS < push.end_sec
-                and correction.end_ns / NANOSECONDS > push.start_sec
-            ]
-            for correction in arm.corrections
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of the pushes of one arm.
+
+    Attributes:
+        pushes, missed, split, merged, without_push, stops: how many there were.
+        onsets_sec: errors of the onset, of pushes that became one correction each.
+        errors_m: of the displacement.
+        angles_deg: of its direction.
+    """
+
+    pushes: int
+    missed: int
+    split: int
+    merged: int
+    without_push: int
+    stops: int
+    onsets_sec: list[float]
+    errors_m: list[float]
+    angles_deg: list[float]
+
+
+def push_one(seed: int, *, yields: bool) -> Outcome:
+    """Push one arm, and compare its corrections with the pushes."""
+    arm = _arm(seed, yields=yields)
+    arm.run(pushes=PUSHES_PER_SEED, rng=np.random.default_rng(100 + seed))
+    owners = [
+        [
+            index
+            for index, push in enumerate(arm.pushes)
+            if correction.onset_ns / NANOSECONDS < push.end_sec
+            and correction.end_ns / NANOSECONDS > push.start_sec
         ]
-        claims = np.bincount(
-            [index for owner in owners for index in owner], minlength=len(arm.pushes)
-        )
-        total += len(arm.pushes)
-        missed += int(np.count_nonzero(claims == 0))
-        split += int(np.count_nonzero(claims > 1))
-        merged += sum(len(owner) > 1 for owner in owners)
-        without += sum(not owner for owner in owners)
-        faults += arm.faults
-        for owner, correction in zip(owners, arm.corrections, strict=True):
-            if len(owner) != 1 or claims[owner[0]] != 1:
-                continue
-            push, truth = arm.pushes[owner[0]], arm.truths_m[owner[0]]
-            onsets_sec.append(abs(correction.onset_ns / NANOSECONDS - push.start_sec))
-            errors_m.append(float(np.linalg.norm(correction.vector_m - truth)))
-            size = np.linalg.norm(truth) * np.linalg.norm(correction.vector_m)
-            cosine = np.clip(truth @ correction.vector_m / size, -1.0, 1.0)
-            angles_deg.append(float(np.degrees(np.arccos(cosine))))
+        for correction in arm.corrections
+    ]
+    claims = np.bincount([i for owner in owners for i in owner], minlength=len(arm.pushes))
+    onsets_sec, errors_m, angles_deg = [], [], []
+    for owner, correction in zip(owners, arm.corrections, strict=True):
+        if len(owner) != 1 or claims[owner[0]] != 1:
+            continue
+        push, truth = arm.pushes[owner[0]], arm.truths_m[owner[0]]
+        onsets_sec.append(abs(correction.onset_ns / NANOSECONDS - push.start_sec))
+        errors_m.append(float(np.linalg.norm(correction.vector_m - truth)))
+        size = np.linalg.norm(truth) * np.linalg.norm(correction.vector_m)
+        cosine = np.clip(truth @ correction.vector_m / size, -1.0, 1.0)
+        angles_deg.append(float(np.degrees(np.arccos(cosine))))
+    return Outcome(
+        pushes=len(arm.pushes),
+        missed=int(np.count_nonzero(claims == 0)),
+        split=int(np.count_nonzero(claims > 1)),
+        merged=sum(len(owner) > 1 for owner in owners),
+        without_push=sum(not owner for owner in owners),
+        stops=arm.faults,
+        onsets_sec=onsets_sec,
+        errors_m=errors_m,
+        angles_deg=angles_deg,
+    )
+
+
+def summary(name: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Return the numbers of all arms together."""
+
+    def total(field: str) -> int:
+        return sum(getattr(outcome, field) for outcome in outcomes)
+
+    def percentile(field: str, percent: float) -> float:
+        values = [value for outcome in outcomes for value in getattr(outcome, field)]
+        return float(np.percentile(values, percent))
+
+    pushes = total('pushes')
     return {
-        f'{name}: pushes': total,
-        f'{name}: found, % (99 wanted)': 100.0 * (total - missed) / total,
-        f'{name}: split (0 wanted)': split,
-        f'{name}: merged (0 wanted)': merged,
-        f'{name}: corrections without a push (0 wanted)': without,
-        f'{name}: times the arm stopped because a push was too strong': faults,
-        f'{name}: onset error, median, ms (60 wanted)': 1e3 * float(np.median(onsets_sec)),
-        f'{name}: onset error, 95 %, ms': 1e3 * float(np.percentile(onsets_sec, 95)),
-        f'{name}: displacement error, median, mm (5 wanted)': 1e3 * float(np.median(errors_m)),
-        f'{name}: displacement error, 95 %, mm': 1e3 * float(np.percentile(errors_m, 95)),
-        f'{name}: direction error, median, degrees (10 wanted)': float(np.median(angles_deg)),
-        f'{name}: direction error, 95 %, degrees': float(np.percentile(angles_deg, 95)),
+        f'{name}: pushes': pushes,
+        f'{name}: found, % (99 wanted)': 100.0 * (pushes - total('missed')) / pushes,
+        f'{name}: split (0 wanted)': total('split'),
+        f'{name}: merged (0 wanted)': total('merged'),
+        f'{name}: corrections without a push (0 wanted)': total('without_push'),
+        f'{name}: times the arm stopped because a push was too strong': total('stops'),
+        f'{name}: onset error, median, ms (60 wanted)': 1e3 * percentile('onsets_sec', 50),
+        f'{name}: onset error, 95 %, ms': 1e3 * percentile('onsets_sec', 95),
+        f'{name}: displacement error, median, mm (5 wanted)': 1e3 * percentile('errors_m', 50),
+        f'{name}: displacement error, 95 %, mm': 1e3 * percentile('errors_m', 95),
+        f'{name}: direction error, median, degrees (10 wanted)': percentile('angles_deg', 50),
+        f'{name}: direction error, 95 %, degrees': percentile('angles_deg', 95),
     }
 
 
