@@ -9,14 +9,22 @@ from reward_learning_ros.interface import (
     Deformation,
     Diagnostic,
     DiagnosticReport,
+    InferenceEvent,
+    InferenceState,
+    InferenceStatus,
     JointReading,
     JointTrajectory,
     Level,
+    ParticipantState,
+    ParticipantStatus,
     Plan,
     PlaybackState,
     PlaybackStatus,
     PoseReading,
     SceneObject,
+    SessionEnd,
+    SessionState,
+    SessionStatus,
     Shape,
     ThetaSamples,
     ThetaSummary,
@@ -94,6 +102,43 @@ def playback_status(rng: np.random.Generator) -> PlaybackStatus:
 
 def deformation(rng: np.random.Generator) -> Deformation:
     return Deformation(stamp_ns=stamp(rng), frame_id=FRAME, shift=vectors(rng, 3))
+
+
+def session_status(rng: np.random.Generator) -> SessionStatus:
+    state = list(SessionState)[rng.integers(len(SessionState))]
+    ends = list(SessionEnd)
+    return SessionStatus(
+        state=state,
+        passes=int(rng.integers(9)),
+        corrections=int(rng.integers(9)),
+        end=ends[rng.integers(len(ends))] if state is SessionState.ENDED else None,
+        reason='' if rng.random() < 0.5 else 'waiting for a, b: "c" µ',
+    )
+
+
+def inference_status(rng: np.random.Generator) -> InferenceStatus:
+    stamps = tuple(sorted(stamp(rng) for _ in range(rng.integers(4))))
+    return InferenceStatus(
+        state=list(InferenceState)[rng.integers(len(InferenceState))],
+        event=list(InferenceEvent)[rng.integers(len(InferenceEvent))],
+        corrections_ns=stamps,
+        considered_ns=stamps[:-1],
+        learned_from_ns=stamps[:1],
+        heard=len(stamps),
+        plan_stamp_ns=stamp(rng),
+        reasons=('the chains disagree', 'unreachable: 3')[: rng.integers(3)],
+        fault='' if rng.random() < 0.5 else 'a fault',
+        quality={'max_r_hat': repr(rng.normal())},
+    )
+
+
+def participant_status(rng: np.random.Generator) -> ParticipantStatus:
+    return ParticipantStatus(
+        state=list(ParticipantState)[rng.integers(len(ParticipantState))],
+        theta=vectors(rng, length(rng)),
+        beta=rng.exponential(),
+        pushes=int(rng.integers(9)),
+    )
 
 
 def theta_summary(rng: np.random.Generator) -> ThetaSummary:
@@ -182,6 +227,9 @@ ALL = {
         plan,
         correction,
         playback_status,
+        session_status,
+        inference_status,
+        participant_status,
         deformation,
         theta_summary,
         theta_samples,
