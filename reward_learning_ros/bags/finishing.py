@@ -49,7 +49,7 @@ def is_whole(path: Path) -> bool:
 
 
 def finish_file(path: Path) -> str:
-    """Make a file whole; the damaged one stays beside it, with `.damaged` after its name.
+    """Make a file whole; the damaged one stays beside it, with `.damaged` at the end of its name.
 
     Returns:
         What was wrong with it, empty if nothing was.
@@ -68,9 +68,19 @@ def finish_file(path: Path) -> str:
         new.flush('')
     finally:
         new.close()
-    path.rename(path.with_name(f'{path.name}.damaged'))
+    path.rename(_free_name(path))
     repaired.rename(path)
     return damage
+
+
+def _free_name(path: Path) -> Path:
+    """Return a name for a damaged file that no file has yet."""
+    name = path.with_name(f'{path.name}.damaged')
+    number = 1
+    while name.exists():
+        name = path.with_name(f'{path.name}.{number}.damaged')
+        number += 1
+    return name
 
 
 def _copy_whole_chunks(path: Path, new: GrowingMcap) -> str:

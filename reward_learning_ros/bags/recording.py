@@ -85,6 +85,8 @@ class BagWriter:
         self._topics: dict[str, Topic] = {}
         self._qos: dict[str, str] = {}
         self._channels: dict[str, int] = {}
+        # What metadata.yaml says; it changes with every message and topic.
+        self._text = ''
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._finished = existing_files(self.path)
@@ -135,11 +137,14 @@ class BagWriter:
         text, text_in_file = metadata_texts(
             [*self._finished, self._information(counts)], self._ros_distribution
         )
+        if text == self._text:
+            return
         fate = self.dropped
         try:
             self._file.flush(text_in_file)
             fate = self.written
             self._write_metadata_file(text)
+            self._text = text
             if self._file.contents.chunks >= self._chunks_per_file:
                 self._begin_next_file()
         except OSError as error:
@@ -183,7 +188,9 @@ class BagWriter:
         )
 
     def _new_file(self) -> GrowingMcap:
-        path = self.path / f'{self.path.name}_{len(self._finished)}.mcap'
+        number = len(self._finished)
+        while (path := self.path / f'{self.path.name}_{number}.mcap').exists():
+            number += 1
         return GrowingMcap(path, self._compression)
 
     def _add_to_file(self, topic: Topic) -> None:

@@ -144,7 +144,7 @@ class _Search:
     def __init__(self, parameters: RedetectionParameters, kinematics: Kinematics) -> None:
         self._parameters = parameters
         self._frame = kinematics.description.base_frame
-        timeline = PlaybackTimeline(memory_sec=None)
+        timeline = PlaybackTimeline()
         self._feed = PlaybackFeed(timeline)
         self._orderer = StreamOrderer(parameters)
         self.recorder = CorrectionRecorder(
