@@ -13,7 +13,7 @@ EXTRAS = {
     'sim': ['mujoco>=3.2'],
     # Figures, statistics, tables, other machines.
     'study': [
-        'matplotlib>=3.6',
+        'matplotlib>=3.7',
         'pandas>=1.5',
         'pyarrow>=10',
         'dask>=2023.1',
