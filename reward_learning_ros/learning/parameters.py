@@ -54,10 +54,12 @@ class LearningParameters(Parameters):
         minimum=8,
         maximum=1_000_000,
     )
+    # After a few corrections the relevance is low for anybody, and the plan is still the best one
+    # for what is known: it is told, but does not decide.
     min_relevance: float = parameter(
-        0.1,
+        0.0,
         description='Least probability that the features explain the corrections at all, for a '
-        'plan to be shown; after one or two it is low for anybody',
+        'plan to be shown',
         minimum=0.0,
         maximum=1.0,
     )

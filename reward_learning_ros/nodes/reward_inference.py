@@ -224,6 +224,9 @@ class RewardInferenceNode(Node):
         self.get_logger().info(f'learned from {lesson.corrections} corrections: {weights}')
         for reason in lesson.reasons:
             self.get_logger().warning(f'the plan stays as it was: {reason}')
+        for warning in lesson.posterior.warnings:
+            if warning not in lesson.reasons:
+                self.get_logger().warning(warning)
 
     def _publish_status(self) -> None:
         status = self.inferring.status
