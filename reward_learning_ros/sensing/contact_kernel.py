@@ -315,6 +315,7 @@ def _restart(
     drifted = min(settings.drift_variance_per_sec * gap_ns * 1e-9, settings.prior_variance)
     s.covariance[0, 0] += drifted
     if s.time_ns < 0 or jumped:
+        s.jump_ns = -1
         s.force_time_ns = -1
         if s.zero_until_ns > 0:
             s.zero_until_ns = -1
