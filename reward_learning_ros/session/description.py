@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,10 @@ def begin(
             be made, or holds no session that could go on.
     """
     if resume is None:
+        if config.parameters_file:
+            # A session may go on from another folder.
+            file = str(Path(config.parameters_file).absolute())
+            config = replace(config, parameters_file=file)
         describe(config, SessionFolder(path=Path(config.sessions)))
     folder, resolved = open_folder(config, resume)
     description = describe(resolved, folder)

@@ -24,7 +24,7 @@ from reward_learning_ros.nodes.conversions import (
 
 COMMAND = [sys.executable, '-m', 'reward_learning_ros.cli', 'session']
 # Generous: a machine may be busy, and the first run compiles.
-DEADLINE_SEC = 280.0
+DEADLINE_SEC = 500.0
 _MARK = 'REWARD_LEARNING_TEST_SESSION'
 
 

@@ -20,6 +20,9 @@ from reward_learning_ros.session.recording import read_recording
 from reward_learning_ros.session.replay import ReplayParameters, describe_replay
 from reward_learning_ros.session.supervisor import Supervisor
 
+# The first test runs the session, the last one plays it again.
+pytestmark = pytest.mark.timeout(600)
+
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory) -> SessionFolder:

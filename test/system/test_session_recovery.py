@@ -74,7 +74,7 @@ def folder_of(session) -> SessionFolder:
     return SessionFolder(path=session.folder / 'sessions' / 'demo' / 'p01' / '001')
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1200)
 def test_killed_nodes_come_back_and_an_interrupted_session_goes_on(session):
     session.start(*OPTIONS)
     for node in NODES:
