@@ -14,9 +14,11 @@ from reward_learning_ros.session.description import CONDUCTOR, RECORDER, Session
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.processes import NodeProcess, command_of
 
-# Ctrl-C must end everything within 5 s: those who only listen get less of it.
-_STOP_SEC = 2.5
-_STOP_RECORDER_SEC = 1.5
+# Ctrl-C must end everything within 5 s, this process too; what is recorded is safe at any moment.
+_HASTY_SEC = 2.0
+_HASTY_RECORDER_SEC = 1.0
+# At the end of a session nobody waits: each node may say its last words.
+_PATIENT_SEC = 10.0
 # A node that dies again and again has a reason that a restart does not mend.
 _LARGEST_NUMBER_OF_STARTS = 4
 # The exit code of a node whose configuration is refused.
@@ -82,7 +84,7 @@ class Supervisor:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.stop()
+        self.stop(is_hasty=error is not None)
 
     def poll(self) -> bool:
         """Look after the nodes; return whether the session has ended.
@@ -108,13 +110,13 @@ class Supervisor:
             process.start()
         return False
 
-    def stop(self) -> None:
-        """End all nodes: within five seconds, those who listen last."""
+    def stop(self, *, is_hasty: bool = True) -> None:
+        """End all nodes, who records last; in haste, within three seconds."""
         with signals_held():
             recorder = [self.processes[RECORDER]] if RECORDER in self.processes else []
             others = [each for each in self.processes.values() if each not in recorder]
-            _end(others, _STOP_SEC)
-            _end(recorder, _STOP_RECORDER_SEC)
+            _end(others, _HASTY_SEC if is_hasty else _PATIENT_SEC)
+            _end(recorder, _HASTY_RECORDER_SEC if is_hasty else _PATIENT_SEC)
 
 
 def _end(processes: Sequence[NodeProcess], timeout_sec: float) -> None:

@@ -16,7 +16,6 @@ from reward_learning_ros.session.processes import command_of
 from reward_learning_ros.session.supervisor import NodeDiedError, Supervisor
 
 DEADLINE_SEC = 60.0
-LONGEST_STOP_SEC = 5.0
 
 
 @pytest.fixture
@@ -66,8 +65,6 @@ def test_a_killed_node_is_reported_and_started_again_and_the_others_stay(folder)
         assert supervisor.processes['one'].pid != before['one']
         assert 'one was killed by SIGKILL' in reports[0]
         assert 'the conductor is up' in reports[0]
-        began = time.monotonic()
-    assert time.monotonic() - began < LONGEST_STOP_SEC
     assert not any(process.is_running for process in supervisor.processes.values())
     assert supervisor.processes['other'].exit_code == 0
 
