@@ -6,7 +6,6 @@ import dataclasses
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -100,7 +99,6 @@ def learn(
     """
     paths = tool_paths_of(parameters, task)
     count = sum(len(sequence) for sequence in sequences)
-    seed = _seed_of(parameters, count)
     with warnings.catch_warnings():
         # The posterior counts them, in `corrections_outside`.
         warnings.simplefilter('ignore', InadmissibleCorrectionWarning)
@@ -112,15 +110,18 @@ def learn(
             beta='infer' if parameters.beta is None else parameters.beta,
             gamma=parameters.gamma,
             effort=parameters.effort,
-            seed=seed,
+            # The same whatever was corrected: what was drawn for earlier corrections serves again.
+            seed=parameters.seed,
             settings=core.Settings(
-                target_ess=parameters.target_ess, max_draws=parameters.max_draws
+                target_ess=parameters.target_ess,
+                target_r_hat=parameters.target_r_hat,
+                max_draws=parameters.max_draws,
             ),
             threads=threads,
             on_progress=on_progress,
             should_stop=should_stop,
         )
-    trajectory, plan, refusals = _plan(parameters, paths, posterior.mean, seed)
+    trajectory, plan, refusals = _plan(parameters, paths, posterior.mean)
     return Lesson(
         posterior=posterior,
         trajectory=trajectory,
@@ -143,19 +144,13 @@ def warm_up(parameters: LearningParameters, task: core.Task) -> None:
     learn(short, [nothing], task=task)
 
 
-def _seed_of(parameters: LearningParameters, corrections: int) -> int:
-    """Return a seed of its own for each number of corrections."""
-    state: Any = np.random.SeedSequence([parameters.seed, corrections]).generate_state(1)
-    return int(state[0])
-
-
 def _plan(
-    parameters: LearningParameters, paths: ToolPaths, theta: np.ndarray, seed: int
+    parameters: LearningParameters, paths: ToolPaths, theta: np.ndarray
 ) -> tuple[np.ndarray | None, Plan | None, tuple[str, ...]]:
     """Return the best trajectory that the arm can follow, as a plan too, or why there is none."""
     check = _PlaybackCheck(parameters, paths)
     try:
-        trajectory = core.plan(paths.task, theta, seed=seed, admissible=check)
+        trajectory = core.plan(paths.task, theta, seed=parameters.seed, admissible=check)
     except RewardLearningError as error:
         return None, None, (f'there is no plan for the arm: {error}',)
     return trajectory, paths.plan_of(trajectory, 0), ()

@@ -48,6 +48,12 @@ class LearningParameters(Parameters):
         minimum=100.0,
         maximum=1e6,
     )
+    target_r_hat: float = parameter(
+        1.02,
+        description='R̂ of every weight at which sampling may end; up to 1.05 it is trusted',
+        minimum=1.0,
+        maximum=1.05,
+    )
     max_draws: int = parameter(
         4000,
         description='Draws of each chain at which sampling ends, converged or not',
