@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numba
@@ -12,6 +13,7 @@ from numba import types
 
 from reward_learning_ros.core.checks import finite_array, whole_number
 from reward_learning_ros.core.compiled import FEATURES_TYPE, Features
+from reward_learning_ros.core.cores import available_cores
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.human_model import (
     INDEPENDENT,
@@ -26,7 +28,7 @@ from reward_learning_ros.core.samplers.kernels import (
     Space,
     make_scratch,
 )
-from reward_learning_ros.core.samplers.optimum import best_corrections
+from reward_learning_ros.core.samplers.optimum import THOROUGH, best_corrections
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.core.trajectory import CorrectionSequence
 
@@ -72,7 +74,9 @@ def plan(
     space = trajectory_space(task)
     features = task.compiled_features
     search_seed, fallback_seed = stream.spawn(2)
-    found = best_corrections(features, space, _searched_weights(weights), search_seed)[0]
+    searched = _searched_weights(weights)
+    with ThreadPoolExecutor(min(available_cores(), len(searched))) as executor:
+        found = best_corrections(features, space, searched, search_seed, executor, THOROUGH)[0]
     # The initial plan first: where nothing is better, it stays.
     starts = np.concatenate([np.zeros_like(found[:1]), found])
     ends = np.tile(space.plan, (len(starts), 1, 1))

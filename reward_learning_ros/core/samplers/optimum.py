@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,14 +16,35 @@ from reward_learning_ros.core.samplers.kernels import Space, make_scratch
 
 # Uniform corrections that a search starts from.
 STARTS = 8192
-# Searches side by side for each θ, and how they cool: β grows from where rewards begin to matter
-# until differences of a thousandth do.
-SEARCHERS = 12
-STAGES = 14
-STAGE_STEPS = 80
-HOTTEST, COLDEST = 2.0, 3000.0
+# At the end of a search differences of a thousandth matter.
+COLDEST = 3000.0
 # For how many θ the best corrections are found, for each feature.
 SEARCHED_PER_FEATURE = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """How hard the best corrections for a θ are looked for.
+
+    Attributes:
+        searchers: Searches side by side.
+        stages: In which they cool: β grows from `hottest`, where rewards begin to matter.
+        stage_steps: Of each searcher in each stage.
+        hottest: β at the beginning, in units of the spread of the rewards.
+        spread_out: Whether searchers begin where they would be at `hottest`, and so on both sides
+            of an obstacle, or at the best of the uniform corrections.
+    """
+
+    searchers: int
+    stages: int
+    stage_steps: int
+    hottest: float
+    spread_out: bool
+
+
+# For many θ, whose best corrections stand in for each other's; and for one θ that counts alone.
+QUICK = Search(searchers=12, stages=14, stage_steps=80, hottest=2.0, spread_out=False)
+THOROUGH = Search(searchers=12, stages=10, stage_steps=480, hottest=5.0, spread_out=True)
 
 
 def best_corrections(
@@ -31,12 +53,14 @@ def best_corrections(
     thetas: np.ndarray,
     seed: np.random.SeedSequence,
     executor: Executor | None = None,
+    how: Search | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return deltas (J, K, m) and statistics (J, d + 1) of the best corrections for each θ (J, d).
 
     Simulated annealing from the best of many uniform corrections, with the moves of the inner
     sampler, so that indicator features are found too.
     """
+    how = QUICK if how is None else how
     count, size = thetas.shape
     start_seed, *seeds = seed.spawn(1 + count)
     scratch = make_scratch(space, size)
@@ -51,13 +75,13 @@ def best_corrections(
     def search(index: int) -> tuple[np.ndarray, np.ndarray]:
         rng = np.random.default_rng(seeds[index])
         eta = np.append(thetas[index], 1.0)
-        order = np.argsort(-(statistics @ eta), kind='stable')[:SEARCHERS]
+        order = _starts(statistics @ eta, how, spread, rng)
         members, found = deltas[order].copy(), statistics[order].copy()
         best, best_found = members[0].copy(), found[0].copy()
         memory = make_scratch(space, size)
         counts = np.zeros((kernels.KINDS, 2), dtype=np.int64)
         scale = 0.3
-        for beta in np.geomspace(HOTTEST, COLDEST, STAGES) / spread:
+        for beta in np.geomspace(how.hottest, COLDEST, how.stages) / spread:
             counts[:] = 0
             move_members(
                 features,
@@ -66,7 +90,7 @@ def best_corrections(
                 beta * eta,
                 members,
                 found,
-                STAGE_STEPS,
+                how.stage_steps,
                 scale,
                 rng,
                 counts,
@@ -82,6 +106,17 @@ def best_corrections(
         map(search, range(count)) if executor is None else executor.map(search, range(count))
     )
     return np.array([d for d, _ in results]), np.array([s for _, s in results])
+
+
+def _starts(
+    rewards: np.ndarray, how: Search, spread: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Return which of some corrections (N,) the searchers begin at."""
+    if not how.spread_out:
+        return np.argsort(-rewards, kind='stable')[: how.searchers]
+    edges = np.cumsum(np.exp(how.hottest / spread * (rewards - rewards.max())))
+    marks = (np.arange(how.searchers) + rng.random()) / how.searchers * edges[-1]
+    return np.minimum(np.searchsorted(edges, marks), len(edges) - 1)
 
 
 def best_statistics(

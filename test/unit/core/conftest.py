@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -23,8 +24,9 @@ def small_when_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do little work that no setting reaches when nothing is compiled."""
     if JIT_ENABLED:
         return
-    for name, value in (('STARTS', 16), ('SEARCHERS', 1), ('STAGES', 2), ('STAGE_STEPS', 2)):
-        monkeypatch.setattr(optimum, name, value)
+    little = dataclasses.replace(optimum.QUICK, searchers=1, stages=2, stage_steps=2)
+    monkeypatch.setattr(optimum, 'QUICK', little)
+    monkeypatch.setattr(optimum, 'STARTS', 16)
     monkeypatch.setattr(optimum, 'SEARCHED_PER_FEATURE', 1)
     monkeypatch.setattr(inference, 'SPREAD_SAMPLES', 16)
     monkeypatch.setattr(double_mh, 'ADAPTED_ANCHORS', 2)
