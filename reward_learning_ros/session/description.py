@@ -206,7 +206,7 @@ def _patience(config: SessionParameters) -> dict[str, Any]:
     """Return how long playback waits in simulated time: a late message is not a broken arm."""
     if not config.uses_simulated_time:
         return {}
-    return {'horizon_sec': 1.0, 'state_timeout_sec': 3.0, 'clock_tolerance_sec': 3.0}
+    return {'horizon_sec': 2.0, 'state_timeout_sec': 4.0, 'clock_tolerance_sec': 4.0}
 
 
 def _described(
