@@ -269,15 +269,16 @@ def _print_table(records: dict[str, tuple[TrialRecord, ...]]) -> None:
 def _analyse(options: argparse.Namespace, ledger: Ledger) -> None:
     from reward_learning_ros.study.analysis_report import analysis_report
     from reward_learning_ros.study.run_report import write_run, write_text
-    from reward_learning_ros.study.tidy import theta_rows, trial_rows, write_table
+    from reward_learning_ros.study.tables import FORMATS, write_rows
+    from reward_learning_ros.study.tidy import theta_rows, trial_rows
     from reward_learning_ros.study.trial_analysis import analyse_trials
 
     folder = ledger.folder / 'analysis' if options.output is None else options.output
     rows = trial_rows(ledger)
     analyses = analyse_trials(ledger.protocol, rows)
     for name, table in (('trials', rows), ('theta', theta_rows(ledger))):
-        for suffix in ('.csv', '.parquet'):
-            write_table(table, folder / f'{name}{suffix}')
+        for suffix in FORMATS:
+            write_rows(table, folder / f'{name}{suffix}')
     results = {analysis.column: analysis.to_mapping() for analysis in analyses}
     write_text(folder / 'results.json', json.dumps(results, indent=2) + '\n')
     page = write_run(analysis_report(ledger.protocol, rows, analyses), folder)

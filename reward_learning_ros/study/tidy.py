@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from reward_learning_ros.core.errors import InvalidInputError, MissingExtraError, UnknownNameError
+from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.core.planner import regret
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.core.tasks import load_task
@@ -18,7 +18,6 @@ from reward_learning_ros.study.ledger import DONE, Ledger, TrialRecord
 from reward_learning_ros.study.protocol import Goal
 
 SUMMARY_FILE = 'summary.json'
-TABLE_FORMATS = ('.csv', '.parquet')
 # Numbers that a session's summary has under the same name.
 _COPIED = ('corrections', 'passes', 'duration_sec', 'beta', 'initial_regret')
 
@@ -67,30 +66,6 @@ def theta_rows(ledger: Ledger) -> list[TrialRow]:
                         }
                     )
     return rows
-
-
-def write_table(rows: Sequence[TrialRow], path: Path) -> None:
-    """Write rows as CSV or Parquet.
-
-    Raises:
-        InvalidInputError: The file cannot be written.
-        MissingExtraError: The packages for tables are not installed.
-    """
-    if path.suffix not in TABLE_FORMATS:
-        raise InvalidInputError(f'{path} must end in {" or ".join(TABLE_FORMATS)}')
-    try:
-        import pandas
-    except ImportError as error:
-        raise MissingExtraError('pandas', 'study', 'writing tables') from error
-    table = pandas.DataFrame(rows).convert_dtypes()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == '.csv':
-            table.to_csv(path, index=False)
-        else:
-            table.to_parquet(path, index=False)
-    except OSError as error:
-        raise InvalidInputError(f'{path} cannot be written: {error}') from error
 
 
 def session_path(ledger: Ledger, record: TrialRecord) -> Path:
