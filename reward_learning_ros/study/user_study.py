@@ -35,13 +35,11 @@ from reward_learning_ros.core.task import Task
 from reward_learning_ros.core.tasks import load_task
 from reward_learning_ros.study.budget import METHODS, ONE_AUXILIARY, find_budget
 from reward_learning_ros.study.rows import Job, Result, Row, Timing, run_jobs
-from reward_learning_ros.study.simulations import Setup, person_seed, theta_domain
+from reward_learning_ros.study.simulations import BETAS, Setup, person_seed, theta_domain
 
 TASKS = ('press', 'reach', 'push_study')
 PARTICIPANTS = 10
 GOALS = 3
-# Near what explains the published recordings best; 5 is also the paper's noisy human.
-BETAS = (5.0,)
 # A dependent sequence is one datum with one auxiliary, so one for all data is only different where
 # corrections are taken for independent.
 CONDITIONS = (
