@@ -170,7 +170,8 @@ def _draw_measures(columns: int, draw: Callable[[Any, int, str], None], path: Pa
                 draw(panels[row][column], column, measure)
             panels[row][0].set_ylabel(_MEASURE_LABELS[measure])
         handles, labels = panels[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc='outside lower center', ncols=3)
+        # One column is narrow: the longest label needs half of it.
+        figure.legend(handles, labels, loc='outside lower center', ncols=2 if columns == 1 else 3)
         save_figure(figure, path)
 
 
