@@ -190,9 +190,7 @@ def _that_count(records: SessionRecords) -> tuple[Correction, ...]:
     status = records.inference
     if status is None:
         return records.corrections
-    # What it had heard and no longer counted was undone; what came later still counts.
-    later = {correction.stamp_ns for correction in records.corrections[status.heard :]}
-    counted = later.union(status.corrections_ns)
+    counted = status.counted_among(correction.stamp_ns for correction in records.corrections)
     return tuple(c for c in records.corrections if c.stamp_ns in counted)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -93,6 +93,18 @@ class InferenceStatus(Record):
     def is_settled(self) -> bool:
         """Whether nothing more will be learned until something happens."""
         return self.state is InferenceState.WAITING and self.corrections_ns == self.considered_ns
+
+    def counted_among(self, stamps_ns: Iterable[int]) -> tuple[int, ...]:
+        """Return which of all recorded corrections count, if this was said last.
+
+        What it had heard and no longer counted was undone; what came later still counts.
+
+        Args:
+            stamps_ns: of the corrections in the order in which they were made.
+        """
+        stamps = tuple(dict.fromkeys(stamps_ns))
+        counted = {*self.corrections_ns, *stamps[self.heard :]}
+        return tuple(stamp for stamp in stamps if stamp in counted)
 
 
 def inference_diagnostic_of(status: InferenceStatus) -> Diagnostic:

@@ -145,9 +145,7 @@ class Inferring:
             self._heard.add(correction.stamp_ns)
         status = past.status
         if status is not None:
-            # What it had heard and no longer counted was undone; what came later still counts.
-            later = [correction.stamp_ns for correction in past.corrections[status.heard :]]
-            self.learner.keep_only((*status.corrections_ns, *later))
+            self.learner.keep_only(status.counted_among(c.stamp_ns for c in past.corrections))
             self._shown_from = status.learned_from_ns
 
     def correct(self, correction: Correction) -> None:

@@ -75,7 +75,10 @@ def heard_by_learner(paths: ToolPaths, recording: SessionRecording) -> Learner:
             # As the live one, which says so and goes on.
             continue
     if recording.inference:
-        learner.keep_only(recording.inference[-1].record.corrections_ns)
+        status = recording.inference[-1].record
+        learner.keep_only(
+            status.counted_among(heard.record.stamp_ns for heard in recording.corrections)
+        )
     return learner
 
 

@@ -11,7 +11,7 @@ import pytest
 from helpers import random_records
 
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.interface import PlaybackState, RecordError
+from reward_learning_ros.interface import InferenceStatus, PlaybackState, RecordError
 
 MAKERS = {**random_records.ALL, 'scene_object': random_records.scene_object}
 CASES = [(name, seed) for name in MAKERS for seed in range(5)]
@@ -151,3 +151,20 @@ def test_feature_names_must_survive_a_label(features):
 def test_records_of_different_kinds_differ():
     rng = np.random.default_rng(0)
     assert random_records.pose_reading(rng) != random_records.wrench_reading(rng)
+
+
+@pytest.mark.parametrize(
+    ('heard', 'counts', 'expected'),
+    [
+        (3, (1, 2, 3), (1, 2, 3)),
+        # The second was undone.
+        (3, (1, 3), (1, 3)),
+        # The third came after the inference had spoken last, perhaps before it was killed.
+        (2, (1,), (1, 3)),
+        (0, (), (1, 2, 3)),
+    ],
+)
+def test_a_recording_tells_which_corrections_count(heard, counts, expected):
+    status = InferenceStatus(state='waiting', corrections_ns=counts, heard=heard)
+    # A recorder that was started again hears what is latched once more.
+    assert status.counted_among([1, 2, 2, 3, 1]) == expected

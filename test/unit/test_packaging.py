@@ -15,6 +15,7 @@ from catkin_pkg.package import Package, parse_package
 from catkin_pkg.package_version import get_forthcoming_label, rename_section
 
 import reward_learning_ros
+from benchmarks.__main__ import NOT_RUN
 from tools import interpreters, pins
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -226,3 +227,15 @@ def test_make_commands_in_documents_exist():
     for document in ('README.md', 'CONTRIBUTING.md'):
         text = (ROOT / document).read_text(encoding='utf-8')
         assert set(re.findall(r'(?:^|`)make ([a-z-]+)', text, re.MULTILINE)) <= targets
+
+
+def test_everything_that_make_bench_starts_can_be_run():
+    names = {path.stem for path in (ROOT / 'benchmarks').glob('*.py')} - {'__init__'}
+    started = names - set(NOT_RUN)
+    assert 'inference' in started
+    without = {
+        name
+        for name in started
+        if not re.search(r'^def run\(', (ROOT / f'benchmarks/{name}.py').read_text('utf-8'), re.M)
+    }
+    assert without == set()
