@@ -10,6 +10,7 @@ from reward_learning_ros.cli._progress import ParallelParameters, progress_bar
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments, parameter
+from reward_learning_ros.parameters.inference import dependence_parameter, method_parameter
 
 NAME = 'calibrate'
 HELP = 'simulation-based calibration of the inference'
@@ -31,14 +32,8 @@ class CalibrateParameters(ParallelParameters):
     beta: str = parameter(
         'infer', description="Rationality of the people: a number, or 'infer' to infer it too"
     )
-    method: str = parameter(
-        'double_mh',
-        description='Sampler',
-        choices=('double_mh', 'ignore', 'maximum', 'sampling'),
-    )
-    dependence: str = parameter(
-        'dependent', description='Kind of corrections', choices=('dependent', 'independent')
-    )
+    method: str = method_parameter()
+    dependence: str = dependence_parameter()
     seed: int = parameter(0, description='Seed of all random numbers', minimum=0)
 
 

@@ -28,6 +28,11 @@ from reward_learning_ros.core.errors import (
 )
 from reward_learning_ros.parameters import Parameters, parameter, specifications
 from reward_learning_ros.parameters import add_arguments as add_parameters
+from reward_learning_ros.parameters.inference import (
+    beta_parameter,
+    dependence_parameter,
+    method_parameter,
+)
 
 if TYPE_CHECKING:
     from reward_learning_ros.bags.reinference import Reinference
@@ -41,22 +46,9 @@ class ReinferParameters(Parameters):
     """What is changed most often; what is not given is as the session had it."""
 
     task: str = parameter('press', description='Task that was done')
-    method: str = parameter(
-        'double_mh',
-        description='How the normalizer is dealt with',
-        choices=('double_mh', 'ignore', 'maximum', 'sampling'),
-    )
-    dependence: str = parameter(
-        'dependent',
-        description='Whether a correction builds on those before it',
-        choices=('dependent', 'independent'),
-    )
-    beta: float | None = parameter(
-        None,
-        description='How reliably the person picks what they want; inferred if unset',
-        minimum=1e-3,
-        maximum=1e4,
-    )
+    method: str = method_parameter()
+    dependence: str = dependence_parameter()
+    beta: float | None = beta_parameter()
     gamma: float = parameter(
         1.0, description='Discount of earlier trajectories', minimum=0.0, maximum=1.0
     )

@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 from reward_learning_ros.arm.playback.parameters import PlaybackParameters
 from reward_learning_ros.parameters import Parameters, parameter, specifications
+from reward_learning_ros.parameters.inference import (
+    beta_parameter,
+    dependence_parameter,
+    method_parameter,
+)
 
 # The arm's limits are playback's: a plan that it would refuse is not learned.
 _PLAYBACK = specifications(PlaybackParameters)
@@ -16,22 +21,9 @@ class LearningParameters(Parameters):
     """What is learned, how, and inside which limits the next plan must be."""
 
     task: str = parameter('press', description='Name of the task')
-    method: str = parameter(
-        'double_mh',
-        description='How the normalizer is dealt with',
-        choices=('double_mh', 'ignore', 'sampling', 'maximum'),
-    )
-    dependence: str = parameter(
-        'dependent',
-        description='Whether each correction builds on the one before',
-        choices=('dependent', 'independent'),
-    )
-    beta: float | None = parameter(
-        None,
-        description="The person's rationality; inferred if unset",
-        minimum=1e-3,
-        maximum=1e4,
-    )
+    method: str = method_parameter()
+    dependence: str = dependence_parameter()
+    beta: float | None = beta_parameter()
     gamma: float = parameter(
         1.0,
         description='Discount of the rewards of earlier trajectories',

@@ -6,6 +6,11 @@ import re
 from dataclasses import dataclass
 
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
+from reward_learning_ros.parameters.inference import (
+    beta_parameter,
+    dependence_parameter,
+    method_parameter,
+)
 
 SIMULATED = 'simulated'
 FRANKA = 'franka'
@@ -32,22 +37,9 @@ class SessionParameters(Parameters):
     )
     sessions: str = parameter('sessions', description='Folder in which sessions are kept')
     task: str = parameter('press', description='Task that the arm does')
-    method: str = parameter(
-        'double_mh',
-        description='How the normalizer is dealt with',
-        choices=('double_mh', 'ignore', 'maximum', 'sampling'),
-    )
-    dependence: str = parameter(
-        'dependent',
-        description='Whether a correction builds on those before it',
-        choices=('dependent', 'independent'),
-    )
-    beta: float | None = parameter(
-        None,
-        description='How reliably the person picks what they want; inferred if unset',
-        minimum=1e-3,
-        maximum=1e4,
-    )
+    method: str = method_parameter()
+    dependence: str = dependence_parameter()
+    beta: float | None = beta_parameter()
     mode: str = parameter(
         ONLINE,
         description='When to infer: after every correction, or after a pass with many',
