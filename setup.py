@@ -22,6 +22,8 @@ EXTRAS = {
     ],
     # Pinocchio (pin) is what the kinematics and dynamics are compared with.
     'test': ['pytest>=7', 'pytest-xdist>=3', 'pytest-timeout>=2', 'pin>=2.7'],
+    # What the rate of rollouts is compared with in `make bench`.
+    'bench': ['pybullet>=3.2'],
     # Build with colcon, lint, types.
     'develop': ['colcon-common-extensions', 'mypy', 'ruff', 'types-PyYAML'],
 }

@@ -5,7 +5,8 @@
 
 For each task the median Regret of the plan shown last, as a share of the initial plan's; whether
 the arm ever had to hold; whether θ of the session and θ of its recording agree to the last bit;
-and the time from the end of a correction to the new plan.
+and the time from the end of a correction to the new plan. Beside it stands the Regret of the plan
+for the mean of the prior, which is what one gets without having asked anybody.
 """
 
 from __future__ import annotations
@@ -20,12 +21,18 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from reward_learning_ros import core
+
+RESULTS = Path(__file__).parent / 'results' / 'acceptance.json'
 TASKS = ('press', 'reach', 'push_study')
 LARGEST_REGRET_SHARE = 0.2
 LARGEST_LATENCY_SEC = 1.5
 BETA = 10.0
 MAX_CORRECTIONS = 6
 LONGEST_SESSION_SEC = 900.0
+PRIOR_SAMPLES = 100_000
 
 
 def main() -> int:
@@ -48,6 +55,9 @@ def main() -> int:
             for task in options.tasks
         }
     verdicts = [judge(task, sessions) for task, sessions in results.items()]
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(json.dumps(results, indent=2) + '\n', encoding='utf-8')
+    print(f'kept in {RESULTS}')
     return 0 if all(verdicts) else 1
 
 
@@ -71,10 +81,12 @@ def run_session(
         print(f'{task} {seed}: failed with code {done.returncode}\n{done.stderr}', flush=True)
         return None
     summary: dict[str, Any] = json.loads(done.stdout)
+    summary['regret_without_corrections'] = regret_of_prior_mean(task, summary['theta_star'])
     latency = statistics.median(summary['latency_sec']) if summary['latency_sec'] else float('nan')
     print(
         f'{task} {seed}: {summary["end"]}, {summary["corrections"]} corrections, '
-        f'{summary["passes"]} passes, regret {share(summary):.1%} of the initial plan, '
+        f'{summary["passes"]} passes, regret {share(summary):.1%} of the initial plan '
+        f'({share(summary, "regret_without_corrections"):.1%} without corrections), '
         f'latency {latency:.2f} s, agrees {summary["agrees_with_live"]}, '
         f'faults {summary["faults"] or "none"}, warnings {summary["warnings"] or "none"}',
         flush=True,
@@ -82,9 +94,16 @@ def run_session(
     return summary
 
 
-def share(summary: dict[str, Any]) -> float:
-    """Return the Regret of the plan shown last, as a share of the initial plan's."""
-    return float(summary['regret'] / summary['initial_regret'])
+def regret_of_prior_mean(name: str, theta: list[float]) -> float:
+    """Return the Regret of the plan of somebody who knows the prior and nothing else."""
+    task = core.load_task(name)
+    mean = task.theta.sample(PRIOR_SAMPLES, np.random.default_rng(0)).mean(axis=0)
+    return core.regret(task, theta, mean)
+
+
+def share(summary: dict[str, Any], regret: str = 'regret') -> float:
+    """Return a Regret, of the plan shown last by default, as a share of the initial plan's."""
+    return float(summary[regret] / summary['initial_regret'])
 
 
 def judge(task: str, sessions: list[dict[str, Any] | None]) -> bool:
@@ -94,6 +113,7 @@ def judge(task: str, sessions: list[dict[str, Any] | None]) -> bool:
         print(f'{task}: {len(sessions) - len(done)} sessions failed')
         return False
     regret = statistics.median(share(session) for session in done)
+    unasked = statistics.median(share(session, 'regret_without_corrections') for session in done)
     latencies = [latency for session in done for latency in session['latency_sec']]
     latency = statistics.median(latencies) if latencies else float('inf')
     faults = sum(len(session['faults']) for session in done)
@@ -104,6 +124,7 @@ def judge(task: str, sessions: list[dict[str, Any] | None]) -> bool:
         f'{faults} faults': faults == 0,
         f'{disagreeing} of {len(done)} differ from their recording': disagreeing == 0,
     }
+    print(f'{task}: median regret without corrections {unasked:.1%}')
     for text, is_good in verdicts.items():
         print(f'{task}: {text}: {"as it must be" if is_good else "NOT ENOUGH"}')
     return all(verdicts.values())

@@ -105,7 +105,7 @@ def _measure_push_rate(kinematics: Kinematics, rng: np.random.Generator) -> dict
         bullet: BulletPush | None = BulletPush(scene)
     except ImportError as error:
         bullet = None
-        print(f'PyBullet is not importable ({error}); the rest follows without it')
+        print(f"without PyBullet ({error}); `pip install -e '.[bench]'` adds it")
     few = trajectories[:4]
     costs: dict[str, list[tuple[float, float]]] = {'hand': [], 'arm': [], 'PyBullet': []}
     for _ in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""Inference: how right, how fast, how large.
+"""Inference: how right, fast and large; `python -m benchmarks.inference recordings` is a part.
 
 Numbers about real recordings need the published user study (option or variable
 `PUBLISHED_STUDY`, a folder with Task1 and Task2); without it they are left out, by name.
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from reward_learning_ros.core.reference import (
 )
 from reward_learning_ros.core.samplers.kernels import KINDS, advance, load, make_scratch
 from reward_learning_ros.study.calibration import calibrate
+from reward_learning_ros.study.parallel import run_all
 
 STUDY = Path(
     os.environ.get('PUBLISHED_STUDY', Path(__file__).parents[2] / 'shared/published_study')
@@ -35,11 +37,13 @@ STUDY = Path(
 PUBLISHED_MODEL = {'gamma': 0.9, 'effort': 0.0}
 
 
-def run() -> dict[str, Any]:
-    """Measure everything, printing as it goes."""
+def run(parts: Sequence[str] = ()) -> dict[str, Any]:
+    """Measure some parts or all, printing as it goes."""
     warnings.simplefilter('ignore')
     results: dict[str, Any] = {}
     for part in (speed, latency, scaling, cup, recordings, calibration):
+        if parts and part.__name__ not in parts:
+            continue
         for name, value in part().items():
             results[name] = value
             text = f'{value:.4g}' if isinstance(value, float) else str(value)
@@ -105,17 +109,21 @@ def latency() -> dict[str, Any]:
         effective.append(posterior.diagnostics['min_ess_bulk'])
         r_hat.append(posterior.diagnostics['max_r_hat'])
     code = (
-        'import time; t = time.perf_counter(); '
+        'import time; begin = time.perf_counter(); '
         'from benchmarks.inference import seven_corrections; '
         'from reward_learning_ros import core; '
-        'p = core.infer(*seven_corrections(), seed=0); print(time.perf_counter() - t)'
+        'task, sequence = seven_corrections(); loaded = time.perf_counter(); '
+        'core.infer(task, sequence, seed=0); end = time.perf_counter(); '
+        'print(end - loaded, end - begin)'
     )
+    call, with_imports = np.median([_printed_by(code) for _ in range(3)], axis=0)
     return {
         'seven corrections, s, median of 7 seeds (at most 1)': float(np.median(times)),
         'smallest bulk ESS, worst of 7 seeds (at least 400)': float(np.min(effective)),
         'largest R-hat, median of 7 seeds (at most 1.01)': float(np.median(r_hat)),
         'largest R-hat, worst of 7 seeds': float(np.max(r_hat)),
-        'first call after a restart, s, imports included (at most 2)': _printed_by(code),
+        'first call after a restart, s (at most 2)': float(call),
+        'the same, imports and task included, s': float(with_imports),
     }
 
 
@@ -145,7 +153,7 @@ def scaling() -> dict[str, Any]:
         'core.infer(task, sequence, settings=core.Settings(warmup=16, batch=8, max_draws=8)); '
         'print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)'
     )
-    results['peak memory, MB, 100 corrections, 64 waypoints (below 500)'] = _printed_by(code)
+    (results['peak memory, MB, 100 corrections, 64 waypoints (below 500)'],) = _printed_by(code)
     return results
 
 
@@ -200,21 +208,33 @@ def recordings() -> dict[str, Any]:
 
     if not STUDY.is_dir():
         return {'recordings of the published study': f'left out: {STUDY} is not here'}
+    jobs = [
+        (name, beta, sequence)
+        for name in ('press', 'reach')
+        for sequence in read_corrections(STUDY, core.load_task(name))
+        for beta in (2.0, 5.0, 20.0)
+    ]
+    cells: dict[tuple[str, float], list[float]] = {}
+    for index, error in run_all(distance_to_reference, jobs):
+        cells.setdefault(jobs[index][:2], []).append(error)
     results: dict[str, Any] = {}
-    for name in ('press', 'reach'):
-        task = core.load_task(name)
-        for beta in (2.0, 5.0, 20.0):
-            errors = []
-            for sequence in read_corrections(STUDY, task):
-                options = {'beta': beta, **PUBLISHED_MODEL}
-                exact = reference_posterior(task, sequence, seed=9, **options)
-                found = core.infer(task, sequence, seed=3, **options)
-                errors.append(np.abs(found.mean - exact.mean).mean())
-            allowed = 0.05 if beta == 20.0 else 0.03
-            label = f'|mean − reference mean|, {name}, β = {beta:g}, {len(errors)} recordings'
-            results[f'{label} (at most {allowed})'] = float(np.mean(errors))
-            results[f'{label}, worst'] = float(np.max(errors))
+    for (name, beta), errors in cells.items():
+        allowed = 0.05 if beta == 20.0 else 0.03
+        label = f'|mean − reference mean|, {name}, β = {beta:g}, {len(errors)} recordings'
+        results[f'{label} (at most {allowed})'] = float(np.mean(errors))
+        results[f'{label}, worst'] = float(np.max(errors))
     return results
+
+
+def distance_to_reference(job: tuple[str, float, core.CorrectionSequence]) -> float:
+    """Return how far a component of the posterior mean is from the reference's, on average."""
+    warnings.simplefilter('ignore')
+    name, beta, sequence = job
+    task = core.load_task(name)
+    options = {'beta': beta, **PUBLISHED_MODEL}
+    exact = reference_posterior(task, sequence, seed=9, **options)
+    found = core.infer(task, sequence, seed=3, **options)
+    return float(np.abs(found.mean - exact.mean).mean())
 
 
 def calibration() -> dict[str, Any]:
@@ -232,13 +252,17 @@ def calibration() -> dict[str, Any]:
     return results
 
 
-def _printed_by(code: str) -> float:
-    """Return the number that a fresh process prints."""
+def _printed_by(code: str) -> tuple[float, ...]:
+    """Return the numbers that a fresh process prints."""
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
-    return float(done.stdout)
+    return tuple(map(float, done.stdout.split()))
 
 
 def _rate(function: Any, count: int) -> float:
     started = time.perf_counter()
     function()
     return count / (time.perf_counter() - started)
+
+
+if __name__ == '__main__':
+    run(sys.argv[1:])

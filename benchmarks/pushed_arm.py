@@ -22,8 +22,9 @@ from reward_learning_ros.interface import (
     PlaybackState,
     PlaybackStatus,
 )
+from reward_learning_ros.sensing.arrivals import interleave
 from reward_learning_ros.sensing.deltas import CorrectionRecorder, RecordedCorrection
-from reward_learning_ros.sensing.ordering import StreamOrderer, interleave
+from reward_learning_ros.sensing.ordering import StreamOrderer
 from reward_learning_ros.sensing.playback_feed import PlaybackFeed
 from reward_learning_ros.sensing.samples import NANOSECONDS, Stream
 from reward_learning_ros.sensing.synthetic import Push

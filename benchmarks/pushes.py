@@ -1,15 +1,16 @@
 """How well pushes of the simulated arm are found, and how seldom others are: on MuJoCo, no ROS.
 
-Each seed is another arm with another bias. A part takes minutes and can be run alone:
-`python -m benchmarks.pushes --parts yielding`.
+Each seed is another arm with another bias, on a core of its own. A part takes minutes and can be
+run alone: `python -m benchmarks.pushes --parts yielding`.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
 from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.samples import NANOSECONDS
+from reward_learning_ros.study.parallel import run_all
 
 SEEDS = tuple(range(8))
 PUSHES_PER_SEED = 25
@@ -33,16 +35,20 @@ def run(parts: tuple[str, ...] = PARTS, seeds: tuple[int, ...] = SEEDS) -> dict[
     """Measure, print a table, and return the numbers."""
     results: dict[str, Any] = {}
     if YIELDING in parts:
-        outcomes = [push_one(seed, yields=True) for seed in seeds]
+        outcomes = _of_all(partial(push_one, yields=True), seeds)
         results |= summary('the plan gives way', outcomes)
     if STIFF in parts:
-        outcomes = [push_one(seed, yields=False) for seed in seeds]
+        outcomes = _of_all(partial(push_one, yields=False), seeds)
         results |= summary('the plan stays', outcomes)
     if UNPUSHED in parts:
         results |= _unpushed(seeds)
     for name, value in results.items():
         print(f'{name:<72} {value:.4g}')
     return results
+
+
+def _of_all(function: Callable[[int], Any], seeds: tuple[int, ...]) -> list[Any]:
+    return [outcome for _, outcome in run_all(function, seeds)]
 
 
 def _arm(seed: int, *, yields: bool, learning_sec: float = LEARNING_SEC) -> PushedArm:
@@ -142,19 +148,22 @@ def summary(name: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
+def leave_alone(seed: int) -> tuple[int, int]:
+    """Return how many corrections one arm saw with nobody near: with its bias learned, without."""
+    counts = []
+    for learning_sec in (LEARNING_SEC, 0.0):
+        arm = _arm(seed, yields=True, learning_sec=learning_sec)
+        arm.run(seconds=UNPUSHED_SEC_PER_SEED)
+        counts.append(len(arm.corrections))
+    return counts[0], counts[1]
+
+
 def _unpushed(seeds: tuple[int, ...]) -> dict[str, Any]:
-    false, fresh = 0, 0
-    for seed in seeds:
-        arm = _arm(seed, yields=True)
-        arm.run(seconds=UNPUSHED_SEC_PER_SEED)
-        false += len(arm.corrections)
-        arm = _arm(seed, yields=True, learning_sec=0.0)
-        arm.run(seconds=UNPUSHED_SEC_PER_SEED)
-        fresh += len(arm.corrections)
+    false, fresh = np.sum(_of_all(leave_alone, seeds), axis=0)
     minutes = UNPUSHED_SEC_PER_SEED * len(seeds) / 60.0
     return {
-        f'unpushed, {minutes:g} min: false corrections (0 wanted)': false,
-        f'unpushed, {minutes:g} min, nothing learned before: false corrections': fresh,
+        f'unpushed, {minutes:g} min: false corrections (0 wanted)': int(false),
+        f'unpushed, {minutes:g} min, nothing learned before: false corrections': int(fresh),
     }
 
 

@@ -21,10 +21,10 @@ from reward_learning_ros.bags.session_topics import (
     WRENCH,
     SessionTopics,
 )
+from reward_learning_ros.sensing.arrivals import Arrivals
 from reward_learning_ros.sensing.bulk_decoding import BulkDecoder, DecodedRows
 from reward_learning_ros.sensing.decoding import FRANKA_ROBOT_STATE
 from reward_learning_ros.sensing.layout import DOUBLES, STRING, STRINGS, Field, Schema
-from reward_learning_ros.sensing.ordering import Arrivals
 from reward_learning_ros.sensing.samples import JOINT_COUNT, STREAM_WIDTHS, Stream
 
 _WIDEST = max(STREAM_WIDTHS.values())

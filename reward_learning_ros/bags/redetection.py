@@ -17,6 +17,7 @@ from reward_learning_ros.bags.session_records import read_record
 from reward_learning_ros.bags.session_topics import PLAN, STATUS, SessionTopics
 from reward_learning_ros.interface import Correction, Plan, PlaybackState, PlaybackStatus
 from reward_learning_ros.parameters import parameter
+from reward_learning_ros.sensing.arrivals import Arrivals
 from reward_learning_ros.sensing.contact import ContactParameters
 from reward_learning_ros.sensing.deformation import DeformationParameters
 from reward_learning_ros.sensing.deltas import (
@@ -25,7 +26,7 @@ from reward_learning_ros.sensing.deltas import (
     RecordedCorrection,
 )
 from reward_learning_ros.sensing.displacement import DisplacementParameters
-from reward_learning_ros.sensing.ordering import Arrivals, OrderingParameters, StreamOrderer
+from reward_learning_ros.sensing.ordering import OrderingParameters, StreamOrderer
 from reward_learning_ros.sensing.playback_feed import PlaybackFeed
 from reward_learning_ros.sensing.timeline import PlaybackTimeline
 

@@ -16,6 +16,7 @@ from reward_learning_ros.bags.session_topics import (
     PARTICIPANT,
     PLAN,
     SAMPLES,
+    SESSION,
     STATUS,
     THETA,
     SessionTopics,
@@ -33,6 +34,7 @@ from reward_learning_ros.interface import (
     participant_status_from_message,
     plan_from_message,
     playback_status_from_message,
+    session_status_from_message,
     theta_samples_from_message,
     theta_summary_from_message,
 )
@@ -45,7 +47,10 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     SAMPLES: theta_samples_from_message,
     INFERENCE: inference_status_from_message,
     PARTICIPANT: participant_status_from_message,
+    SESSION: session_status_from_message,
 }
+# What no learning depends on.
+_NOT_LEARNED_FROM = (STATUS, SESSION)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +97,11 @@ def records_of(bag: BagReader, topics: SessionTopics) -> SessionRecords:
         BagError: The bag has no plan.
     """
     topics[PLAN]
-    parts = {topics[part].name: part for part in _READERS if part in topics and part != STATUS}
+    parts = {
+        topics[part].name: part
+        for part in _READERS
+        if part in topics and part not in _NOT_LEARNED_FROM
+    }
     problems: list[Problem] = []
     plans: dict[int, Plan] = {}
     corrections: dict[int, Correction] = {}

@@ -33,6 +33,7 @@ THETA = 'theta'
 SAMPLES = 'samples'
 INFERENCE = 'inference'
 PARTICIPANT = 'participant'
+SESSION = 'session'
 TORQUES = 'torques'
 JOINTS = 'joints'
 POSE = 'pose'
@@ -51,6 +52,7 @@ PARTS: Mapping[str, Part] = {
     PARTICIPANT: Part(
         topic='participant/status', type_name='diagnostic_msgs/msg/DiagnosticStatus'
     ),
+    SESSION: Part(topic='session/status', type_name='diagnostic_msgs/msg/DiagnosticStatus'),
     TORQUES: Part(
         topic=f'{_BROADCASTER}/external_joint_torques', type_name='sensor_msgs/msg/JointState'
     ),

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     from reward_learning_ros.session.description import begin
-    from reward_learning_ros.session.outcome import conclude
+    from reward_learning_ros.session.outcome import conclude, has_ended
     from reward_learning_ros.session.terminal import summary_lines
 
     console = Console(stderr=options.json)
@@ -68,7 +68,9 @@ def run(options: argparse.Namespace) -> int:
     given = SessionParameters() if options.resume else from_arguments(SessionParameters, options)
     folder, config, description = begin(given, options.resume)
     try:
-        _conduct(config, description, folder, console)
+        # Interrupted between its end and its report, it lacks only the report.
+        if not (options.resume and has_ended(folder)):
+            _conduct(config, description, folder, console)
     except KeyboardInterrupt:
         console.print(
             f'Interrupted. To go on: reward_learning session --resume {folder.path}',

@@ -20,7 +20,9 @@ import numpy as np
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import ParameterError, parameter
 from reward_learning_ros.sensing import contact_kernel as kernel
+from reward_learning_ros.sensing import contact_state
 from reward_learning_ros.sensing.bias import BiasParameters, prior_variances
+from reward_learning_ros.sensing.bias_lessons import FLUCTUATION_SHARE
 from reward_learning_ros.sensing.filtering import delay_sec, time_constant_sec
 from reward_learning_ros.sensing.samples import JOINT_COUNT, NANOSECONDS, SampleBlock
 
@@ -166,11 +168,11 @@ class EndReason(Enum):
 
 
 _REASONS = {
-    kernel.RELEASED: EndReason.RELEASED,
-    kernel.GAP: EndReason.GAP,
-    kernel.CLOCK_JUMP: EndReason.CLOCK_JUMP,
-    kernel.TIMEOUT: EndReason.TIMEOUT,
-    kernel.ZEROED: EndReason.ZEROED,
+    contact_state.RELEASED: EndReason.RELEASED,
+    contact_state.GAP: EndReason.GAP,
+    contact_state.CLOCK_JUMP: EndReason.CLOCK_JUMP,
+    contact_state.TIMEOUT: EndReason.TIMEOUT,
+    contact_state.ZEROED: EndReason.ZEROED,
 }
 
 
@@ -257,12 +259,12 @@ class ContactDetector:
     def __init__(self, parameters: ContactParameters | None = None) -> None:
         self.parameters = parameters or ContactParameters()
         self._settings = _settings(self.parameters)
-        self._state = np.zeros(1, dtype=kernel.STATE)
+        self._state = np.zeros(1, dtype=contact_state.STATE)
         state = self._state[0]
         state['covariance'] = np.diag(prior_variances(self.parameters))
         # Until noise was seen, it is taken to be what the bias model leaves at best.
         state['noise_variance'] = self.parameters.model_error_nm**2
-        state['fluctuation'] = kernel.FLUCTUATION_SHARE * self.parameters.model_error_nm**2
+        state['fluctuation'] = FLUCTUATION_SHARE * self.parameters.model_error_nm**2
         for name in ('time_ns', 'bias_time_ns', 'force_time_ns', 'rising_ns', 'crossing_ns'):
             state[name] = -1
         state['zero_until_ns'] = state['below_ns'] = state['jump_ns'] = -1
@@ -270,7 +272,7 @@ class ContactDetector:
     @property
     def in_contact(self) -> bool:
         """Whether a contact is open."""
-        return bool(self._state['phase'][0] == kernel.CONTACT)
+        return bool(self._state['phase'][0] == contact_state.CONTACT)
 
     @property
     def open_onset_ns(self) -> int | None:
@@ -280,16 +282,16 @@ class ContactDetector:
     @property
     def learning(self) -> bool:
         """Whether all torque is taken as bias: during an unpushed playback."""
-        return bool(self._state['mode'][0] == kernel.LEARN)
+        return bool(self._state['mode'][0] == contact_state.LEARN)
 
     @learning.setter
     def learning(self, value: bool) -> None:
-        self._state['mode'] = kernel.LEARN if value else kernel.DETECT
+        self._state['mode'] = contact_state.LEARN if value else contact_state.DETECT
 
     @property
     def noise_nm(self) -> np.ndarray:
         """(7,) standard deviation of the filtered torque that is left without its bias."""
-        fluctuation = self._state['fluctuation'][0] / kernel.FLUCTUATION_SHARE
+        fluctuation = self._state['fluctuation'][0] / FLUCTUATION_SHARE
         noise: np.ndarray = np.sqrt(np.maximum(self._state['noise_variance'][0], fluctuation))
         return np.maximum(noise, self.parameters.noise_floor_nm)
 
@@ -325,7 +327,7 @@ class ContactDetector:
         residual = np.empty((n, JOINT_COUNT))
         force = np.empty((n, 3))
         phase = np.empty(n, dtype=np.int64)
-        events = np.zeros(2 * n + 2, dtype=kernel.EVENT)
+        events = np.zeros(2 * n + 2, dtype=contact_state.EVENT)
         count = kernel.run(
             self._settings,
             self._state,
@@ -347,17 +349,17 @@ class ContactDetector:
             statistic=statistic,
             residual_torque_nm=self.parameters.torque_sign * residual,
             wrench_force_n=self.parameters.wrench_sign * force,
-            in_contact=phase == kernel.CONTACT,
+            in_contact=phase == contact_state.CONTACT,
         )
 
     def close(self) -> Contact | None:
         """Ends an open contact at the last sample, when no more will come."""
         if not self.in_contact:
             return None
-        event = np.zeros(1, dtype=kernel.EVENT)
+        event = np.zeros(1, dtype=contact_state.EVENT)
         state = self._state[0]
         end_ns = state['gap_start_ns'] if state['bridging'] else state['time_ns']
-        kernel._end(state, 0, int(end_ns), kernel.GAP, event, 0)
+        kernel.end(state, 0, int(end_ns), contact_state.GAP, event, 0)
         contact = self._event(event[0])
         assert isinstance(contact, Contact)
         return contact
@@ -372,16 +374,16 @@ class ContactDetector:
         Raises:
             InvalidInputError: it is not a snapshot of this version.
         """
-        if snapshot.dtype != kernel.STATE or snapshot.shape != (1,):
+        if snapshot.dtype != contact_state.STATE or snapshot.shape != (1,):
             raise InvalidInputError('this is not a snapshot of this version of the detector')
         for name in ('weights', 'covariance', 'noise_variance', 'noise_windows'):
             self._state[name] = snapshot[name]
-        self._state['fluctuation'] = kernel.FLUCTUATION_SHARE * snapshot['noise_variance']
+        self._state['fluctuation'] = FLUCTUATION_SHARE * snapshot['noise_variance']
         # The next sample may be of another sensor: the filter starts anew with it.
         self._state['time_ns'] = -1
 
     def _event(self, event: Any) -> ContactOnset | Contact:
-        if event['kind'] == kernel.ONSET:
+        if event['kind'] == contact_state.ONSET:
             return ContactOnset(
                 tick=int(event['tick']),
                 time_ns=int(event['time_ns']),
@@ -409,11 +411,11 @@ class ContactDetector:
         )
 
 
-def _settings(parameters: ContactParameters) -> kernel.Settings:
+def _settings(parameters: ContactParameters) -> contact_state.Settings:
     def to_ns(seconds: float) -> int:
         return round(seconds * NANOSECONDS)
 
-    return kernel.Settings(
+    return contact_state.Settings(
         on_threshold=parameters.on_threshold,
         off_threshold=parameters.off_threshold,
         on_torque_nm=parameters.on_torque_nm,

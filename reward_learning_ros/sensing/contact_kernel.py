@@ -7,159 +7,43 @@ give bit for bit the same result, live or replayed.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
 
 from reward_learning_ros.sensing import bias
-from reward_learning_ros.sensing.bias import FEATURE_COUNT
+from reward_learning_ros.sensing.bias_lessons import FLUCTUATION_SHARE, glance, learn_tick
+from reward_learning_ros.sensing.contact_state import (
+    CLOCK_JUMP,
+    CONTACT,
+    END,
+    GAP,
+    IDLE,
+    LEARN,
+    ONSET,
+    RELEASED,
+    TIMEOUT,
+    ZEROED,
+    Settings,
+)
 from reward_learning_ros.sensing.filtering import low_pass_step, median_of_three
 from reward_learning_ros.sensing.samples import JOINT_COUNT
 
-# A window of torque is one measurement of the bias; shorter ones are not independent.
-_WINDOW_NS = 100_000_000
-# Windows that wait until it has stayed quiet: up to 2.5 s.
-_WAITING = 25
-# Where the bias is uncertain, so few windows must have stayed quiet: a push would not be found
-# there at all. But after a change between windows as only a push makes, N·m, all of them must.
-_FEWEST_QUIET_WINDOWS = 3
-_JUMP_NM = 0.25
 # The bias follows the arm's configuration, which hardly changes in this time.
 _BIAS_HOLD_NS = 4_000_000
 # How long torque is taken as bias after zero was asked for.
 _ZERO_NS = 500_000_000
 # After a gap the filter starts anew and has to settle before it is asked anything.
 _SETTLE_NS = 30_000_000
-# Successive measurements of the bias err alike, so each counts as a tenth of one.
-_ERROR_INFLATION = 10.0
-# A person who brushes against the arm while it learns must not bend the bias much.
-_SURPRISE_CLIP = 3.0
-# Memory of the noise level, in windows (60 s), and of the roughness of the signal.
-_NOISE_WINDOWS = 600
+# Memory of the roughness of the signal.
 _ROUGHNESS_ATTACK_SEC = 0.04
 _ROUGHNESS_DECAY_SEC = 0.4
 # Mean absolute second difference of white noise with unit variance: √6 · √(2/π).
 _ROUGHNESS_OF_WHITE_NOISE = math.sqrt(6.0) * math.sqrt(2.0 / math.pi)
-# The median of the torque's variance within a window is followed in steps of this factor, and
-# this is the share of the whole variance that the median of such short windows shows.
-_FLUCTUATION_STEP = 1.05
-FLUCTUATION_SHARE = 0.65
 _WRENCH_BASELINE_SEC = 1.0
-_LARGEST_NOISE_NM = 1.0
 # The ramp of a push is extended backwards to zero, but no farther than this.
 _LONGEST_RAMP_NS = 250_000_000
-
-IDLE, CONTACT = 0, 1
-DETECT, LEARN = 0, 1
-RELEASED, GAP, CLOCK_JUMP, TIMEOUT, ZEROED = range(5)
-ONSET, END = 0, 1
-
-_JOINTS = (JOINT_COUNT,)
-STATE = np.dtype(
-    [
-        ('mode', 'i8'),
-        ('time_ns', 'i8'),
-        ('epoch', 'i8'),
-        ('settled_ns', 'i8'),
-        ('zero_until_ns', 'i8'),
-        ('last_raw', 'f8', _JOINTS),
-        ('raw_before', 'f8', _JOINTS),
-        ('first_stage', 'f8', _JOINTS),
-        ('torque', 'f8', _JOINTS),
-        ('roughness', 'f8', _JOINTS),
-        ('force_first_stage', 'f8', (3,)),
-        ('force', 'f8', (3,)),
-        ('force_baseline', 'f8', (3,)),
-        ('force_time_ns', 'i8'),
-        ('weights', 'f8', (FEATURE_COUNT, JOINT_COUNT)),
-        ('covariance', 'f8', (FEATURE_COUNT, FEATURE_COUNT)),
-        ('feature', 'f8', (FEATURE_COUNT,)),
-        ('bias', 'f8', _JOINTS),
-        ('bias_variance', 'f8'),
-        ('bias_time_ns', 'i8'),
-        ('noise_variance', 'f8', _JOINTS),
-        ('noise_windows', 'i8'),
-        ('fluctuation', 'f8', _JOINTS),
-        ('glance_start_ns', 'i8'),
-        ('glance_count', 'i8'),
-        ('glance_sum', 'f8', _JOINTS),
-        ('glance_square', 'f8', _JOINTS),
-        ('window_start_ns', 'i8'),
-        ('window_count', 'i8'),
-        ('window_feature', 'f8', (FEATURE_COUNT,)),
-        ('window_torque', 'f8', _JOINTS),
-        ('window_residual', 'f8', _JOINTS),
-        ('window_square', 'f8', _JOINTS),
-        ('jump_ns', 'i8'),
-        ('waiting', 'i8'),
-        ('waiting_feature', 'f8', (_WAITING, FEATURE_COUNT)),
-        ('waiting_torque', 'f8', (_WAITING, JOINT_COUNT)),
-        ('waiting_residual', 'f8', (_WAITING, JOINT_COUNT)),
-        ('waiting_square', 'f8', (_WAITING, JOINT_COUNT)),
-        ('phase', 'i8'),
-        ('evidence_sec', 'f8'),
-        ('rising_ns', 'i8'),
-        ('rising_statistic', 'f8'),
-        ('crossing_ns', 'i8'),
-        ('crossing_statistic', 'f8'),
-        ('earliest_onset_ns', 'i8'),
-        ('below_ns', 'i8'),
-        ('bridging', 'i8'),
-        ('gap_start_ns', 'i8'),
-        ('direction', 'f8', _JOINTS),
-        ('onset_ns', 'i8'),
-        ('peak_statistic', 'f8'),
-        ('peak_torque', 'f8'),
-        ('peak_force', 'f8'),
-        ('ticks', 'i8'),
-        ('saturated', 'i8'),
-        ('zero_wrench', 'i8'),
-        ('gap_ns', 'i8'),
-        ('total_saturated', 'i8'),
-        ('total_zero_wrench', 'i8'),
-    ]
-)
-
-EVENT = np.dtype(
-    [
-        ('kind', 'i8'),
-        ('tick', 'i8'),
-        ('time_ns', 'i8'),
-        ('onset_ns', 'i8'),
-        ('end_ns', 'i8'),
-        ('reason', 'i8'),
-        ('peak_statistic', 'f8'),
-        ('peak_torque', 'f8'),
-        ('peak_force', 'f8'),
-        ('ticks', 'i8'),
-        ('saturated', 'i8'),
-        ('zero_wrench', 'i8'),
-        ('gap_ns', 'i8'),
-    ]
-)
-
-
-class Settings(NamedTuple):
-    """The parameters as the machine uses them; see ContactParameters for what they mean."""
-
-    on_threshold: float
-    off_threshold: float
-    on_torque_nm: float
-    off_torque_nm: float
-    on_dwell_sec: float
-    off_dwell_ns: int
-    gap_ns: int
-    bridge_ns: int
-    longest_ns: int
-    time_constant_sec: float
-    delay_ns: int
-    noise_floor_variance: float
-    prior_variance: float
-    model_error_variance: float
-    drift_variance_per_sec: float
-    quiet_windows: int
-    saturation_nm: np.ndarray
 
 
 @numba.njit(cache=True)
@@ -233,16 +117,16 @@ def run(
             pass
         elif s.mode == LEARN or time_ns[i] < s.zero_until_ns:
             if s.phase == CONTACT:
-                count = _end(s, i, time_ns[i], ZEROED, events, count)
-            _glance(s)
-            _learn_tick(settings, s, True)
+                count = end(s, i, time_ns[i], ZEROED, events, count)
+            glance(s)
+            learn_tick(settings, s, True)
         elif s.phase == IDLE:
-            _glance(s)
+            glance(s)
             if above_off:
                 s.waiting = 0
                 s.window_count = 0
             else:
-                _learn_tick(settings, s, False)
+                learn_tick(settings, s, False)
             if _rises(settings, s, time_ns[i], step_sec, z, above_on, above_off):
                 _begin_contact(settings, s)
                 events[count].kind = ONSET
@@ -255,11 +139,11 @@ def run(
             if above_off and _same_direction(s):
                 s.below_ns = -1
             else:
-                count = _end(s, i, s.gap_start_ns, GAP, events, count)
+                count = end(s, i, s.gap_start_ns, GAP, events, count)
                 s.earliest_onset_ns = s.settled_ns - _SETTLE_NS
         elif time_ns[i] - s.onset_ns > settings.longest_ns:
             # Nobody pushes for so long: the load has changed, and with it the bias.
-            count = _end(s, i, time_ns[i], TIMEOUT, events, count)
+            count = end(s, i, time_ns[i], TIMEOUT, events, count)
             s.zero_until_ns = 0
         elif above_off:
             s.below_ns = -1
@@ -268,7 +152,7 @@ def run(
                 s.below_ns = time_ns[i]
             if time_ns[i] - s.below_ns >= settings.off_dwell_ns:
                 end_ns = max(s.below_ns - settings.delay_ns, s.onset_ns)
-                count = _end(s, i, end_ns, RELEASED, events, count)
+                count = end(s, i, end_ns, RELEASED, events, count)
 
         if s.phase == CONTACT and not s.bridging:
             _remember(s, z, size, saturated, zero_wrench)
@@ -306,7 +190,7 @@ def _restart(
         if s.below_ns >= 0 and not s.bridging:
             last_ns = max(s.below_ns - settings.delay_ns, s.onset_ns)
         if jumped or time_ns - last_ns > settings.bridge_ns:
-            count = _end(s, tick, last_ns, CLOCK_JUMP if jumped else GAP, events, count)
+            count = end(s, tick, last_ns, CLOCK_JUMP if jumped else GAP, events, count)
         else:
             s.gap_start_ns = last_ns
             s.bridging = 1
@@ -487,7 +371,8 @@ def _same_direction(s: Any) -> bool:
 
 
 @numba.njit(cache=True)
-def _end(s: Any, tick: int, end_ns: int, reason: int, events: np.ndarray, count: int) -> int:
+def end(s: Any, tick: int, end_ns: int, reason: int, events: np.ndarray, count: int) -> int:
+    """Ends the contact, writes its event, and returns how many events there are now."""
     event = events[count]
     event.kind = END
     event.tick = tick
@@ -512,116 +397,3 @@ def _end(s: Any, tick: int, end_ns: int, reason: int, events: np.ndarray, count:
     s.window_count = 0
     s.waiting = 0
     return count + 1
-
-
-@numba.njit(cache=True)
-def _glance(s: Any) -> None:
-    """Follows the median of the torque's variance within short windows, quiet or not.
-
-    Learning needs quiet, and louder noise is never quiet: this is what notices it. A push is in
-    few windows and only changes slowly in the others, so the median hardly sees it.
-    """
-    if s.glance_count == 0:
-        s.glance_start_ns = s.time_ns
-        s.glance_sum[:] = 0.0
-        s.glance_square[:] = 0.0
-    s.glance_count += 1
-    for j in range(JOINT_COUNT):
-        residual = s.torque[j] - s.bias[j]
-        s.glance_sum[j] += residual
-        s.glance_square[j] += residual * residual
-    if s.time_ns - s.glance_start_ns < _WINDOW_NS:
-        return
-    for j in range(JOINT_COUNT):
-        mean = s.glance_sum[j] / s.glance_count
-        variance = s.glance_square[j] / s.glance_count - mean * mean
-        rises = variance > s.fluctuation[j]
-        s.fluctuation[j] *= _FLUCTUATION_STEP if rises else 1.0 / _FLUCTUATION_STEP
-        s.fluctuation[j] = min(max(s.fluctuation[j], 1e-8), _LARGEST_NOISE_NM**2)
-    s.glance_count = 0
-
-
-@numba.njit(cache=True)
-def _learn_tick(settings: Settings, s: Any, at_once: bool) -> None:
-    """Adds a tick to the current window; a full one waits its turn, or teaches at once."""
-    if s.window_count == 0:
-        s.window_start_ns = s.time_ns
-        s.window_feature[:] = 0.0
-        s.window_torque[:] = 0.0
-        s.window_residual[:] = 0.0
-        s.window_square[:] = 0.0
-    s.window_count += 1
-    for i in range(FEATURE_COUNT):
-        s.window_feature[i] += s.feature[i]
-    for j in range(JOINT_COUNT):
-        residual = s.torque[j] - s.bias[j]
-        s.window_torque[j] += s.torque[j]
-        s.window_residual[j] += residual
-        s.window_square[j] += residual * residual
-    if s.time_ns - s.window_start_ns < _WINDOW_NS:
-        return
-    required = _required_windows(settings, s)
-    while s.waiting == _WAITING or (s.waiting > 0 and s.waiting >= required):
-        _teach(settings, s, 0)
-        for w in range(1, s.waiting):
-            s.waiting_feature[w - 1] = s.waiting_feature[w]
-            s.waiting_torque[w - 1] = s.waiting_torque[w]
-            s.waiting_residual[w - 1] = s.waiting_residual[w]
-            s.waiting_square[w - 1] = s.waiting_square[w]
-        s.waiting -= 1
-    w = s.waiting
-    for i in range(FEATURE_COUNT):
-        s.waiting_feature[w, i] = s.window_feature[i] / s.window_count
-    for j in range(JOINT_COUNT):
-        s.waiting_torque[w, j] = s.window_torque[j] / s.window_count
-        s.waiting_residual[w, j] = s.window_residual[j] / s.window_count
-        s.waiting_square[w, j] = s.window_square[j] / s.window_count
-    s.waiting += 1
-    s.window_count = 0
-    if at_once:
-        for w in range(s.waiting):
-            _teach(settings, s, w)
-        s.waiting = 0
-
-
-@numba.njit(cache=True)
-def _required_windows(settings: Settings, s: Any) -> int:
-    """Returns how many windows must have stayed quiet before the oldest one teaches."""
-    if s.waiting > 0:
-        square = 0.0
-        for j in range(JOINT_COUNT):
-            now = s.window_torque[j] / s.window_count
-            square += (now - s.waiting_torque[s.waiting - 1, j]) ** 2
-        if square > _JUMP_NM**2:
-            s.jump_ns = s.time_ns
-    certain = 4.0 * settings.model_error_variance
-    calm_ns = s.time_ns - s.jump_ns
-    if s.bias_variance <= certain or calm_ns <= settings.quiet_windows * _WINDOW_NS:
-        return settings.quiet_windows
-    share = math.sqrt(certain / s.bias_variance)
-    return max(_FEWEST_QUIET_WINDOWS, int(share * settings.quiet_windows))
-
-
-@numba.njit(cache=True)
-def _teach(settings: Settings, s: Any, w: int) -> None:
-    """Lets one window teach the bias and the noise level."""
-    # The bias has wandered since the last lesson; never beyond what a fresh start believes.
-    s.covariance[0, 0] += settings.drift_variance_per_sec * _WINDOW_NS * 1e-9
-    noise = 0.0
-    for j in range(JOINT_COUNT):
-        noise += s.noise_variance[j] / JOINT_COUNT
-    error_variance = _ERROR_INFLATION * (noise + settings.model_error_variance)
-    feature = s.waiting_feature[w]
-    torque = s.waiting_torque[w]
-    clip = math.inf if s.time_ns < s.zero_until_ns else _SURPRISE_CLIP
-    bias.learn(s.weights, s.covariance, feature, torque, error_variance, clip)
-    s.bias_time_ns = -1
-    s.noise_windows = min(s.noise_windows + 1, _NOISE_WINDOWS)
-    for j in range(JOINT_COUNT):
-        mean = torque[j]
-        for i in range(FEATURE_COUNT):
-            mean -= feature[i] * s.weights[i, j]
-        # What is left of the window's mean, and how the signal moved about that mean.
-        moved = s.waiting_square[w, j] - s.waiting_residual[w, j] ** 2
-        square = min(mean * mean + max(moved, 0.0), _LARGEST_NOISE_NM**2)
-        s.noise_variance[j] += (square - s.noise_variance[j]) / s.noise_windows

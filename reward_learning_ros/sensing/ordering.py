@@ -16,14 +16,29 @@ Rules, for samples of any order of arrival:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from reward_learning_ros.parameters import Parameters, parameter
-from reward_learning_ros.sensing.errors import SampleShapeError
+from reward_learning_ros.sensing.arrivals import WIDEST, Arrivals, gathered
+from reward_learning_ros.sensing.ordering_kernels import (
+    DOUBTFUL,
+    DUPLICATE,
+    EARLY,
+    EPOCH,
+    IS_BELIEVED,
+    LATE,
+    LATE_BUT_USED,
+    NEWEST,
+    NON_FINITE,
+    UNSTAMPED,
+    USED,
+    VERDICT_COUNT,
+    fresh_ones,
+    judge,
+)
 from reward_learning_ros.sensing.samples import (
     JOINT_COUNT,
     NANOSECONDS,
@@ -34,17 +49,10 @@ from reward_learning_ros.sensing.samples import (
 )
 
 _STREAM_COUNT = len(Stream)
-_WIDEST = max(STREAM_WIDTHS.values())
 # No arm has 10 kN·m, 10 kN or 10 km: finite garbage is garbage too.
 _IMPLAUSIBLE = 1e4
-# So many torque samples in a row far behind the newest one are a clock that jumped; fewer are
-# stragglers.
-_CLOCK_JUMP_SAMPLES = 20
-# Samples of other streams so far ahead of the torque belong to another clock.
-_FAR_AHEAD_NS = 10 * NANOSECONDS
 # Without any torque nothing can be handed on; this bounds what waits for it.
 _MOST_PENDING = 50_000
-_LATEST_STAMP_NS = 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,62 +99,6 @@ class StreamCounts:
     gaps: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Arrivals:
-    """Samples of all streams in the order in which they arrived.
-
-    Attributes:
-        stream: (n,) which stream each belongs to.
-        time_ns: (n,) their stamps.
-        values: (n, 14) their values; a narrower stream leaves the rest zero.
-    """
-
-    stream: np.ndarray
-    time_ns: np.ndarray
-    values: np.ndarray
-
-    def __post_init__(self) -> None:
-        n = len(self.stream)
-        if self.time_ns.shape != (n,) or self.values.shape != (n, _WIDEST):
-            raise SampleShapeError(
-                f'arrivals of {n} samples have times {self.time_ns.shape}, values '
-                f'{self.values.shape}; expected ({n},), ({n}, {_WIDEST})'
-            )
-
-    def __len__(self) -> int:
-        return len(self.stream)
-
-    def __getitem__(self, part: slice | np.ndarray) -> Arrivals:
-        return Arrivals(
-            stream=self.stream[part], time_ns=self.time_ns[part], values=self.values[part]
-        )
-
-
-def interleave(recordings: Mapping[Stream, tuple[np.ndarray, np.ndarray]]) -> Arrivals:
-    """Returns recorded streams as if every sample had arrived at its stamp.
-
-    Args:
-        recordings: stamps (n,) in ns and values (n, width) of each stream.
-    """
-    total = sum(len(times) for times, _ in recordings.values())
-    stream = np.empty(total, dtype=np.int64)
-    time_ns = np.empty(total, dtype=np.int64)
-    values = np.zeros((total, _WIDEST))
-    start = 0
-    for name, (times, rows) in recordings.items():
-        if rows.shape != (len(times), STREAM_WIDTHS[name]):
-            raise SampleShapeError(
-                f'{name.name} has values of shape {rows.shape}, expected '
-                f'({len(times)}, {STREAM_WIDTHS[name]})'
-            )
-        part = slice(start, start + len(times))
-        stream[part], time_ns[part] = name, times
-        values[part, : STREAM_WIDTHS[name]] = rows
-        start += len(times)
-    order = np.argsort(time_ns, kind='stable')
-    return Arrivals(stream=stream[order], time_ns=time_ns[order], values=values[order])
-
-
 class StreamOrderer:
     """Collects samples as they arrive and hands them on in order, aligned to the torque.
 
@@ -170,12 +122,12 @@ class StreamOrderer:
     @property
     def epoch(self) -> int:
         """How often the clock has jumped backwards."""
-        return int(self._clock[_EPOCH])
+        return int(self._clock[EPOCH])
 
     @property
     def newest_ns(self) -> int | None:
         """The newest believed torque stamp, None before the first."""
-        return int(self._clock[_NEWEST]) if self._clock[_NEWEST] >= 0 else None
+        return int(self._clock[NEWEST]) if self._clock[NEWEST] >= 0 else None
 
     def add(self, stream: Stream, time_ns: int, values: Sequence[float]) -> None:
         """Takes one sample; one of another width than its stream's is counted and dropped."""
@@ -189,19 +141,19 @@ class StreamOrderer:
     def release(self) -> SampleBlock:
         """Returns all that the horizon has passed, of everything added since the last call."""
         new, self._new = self._new, []
-        return self.release_arrivals(_arrivals(new))
+        return self.release_arrivals(gathered(new))
 
     def release_arrivals(self, arrivals: Arrivals) -> SampleBlock:
         """Takes many samples at once and returns all that the horizon has passed."""
         self._admit(arrivals)
-        horizon = self._clock[_NEWEST] - self._delay_ns
-        ready = (self._pending.epoch < self._clock[_EPOCH]) | (self._pending.due_ns <= horizon)
+        horizon = self._clock[NEWEST] - self._delay_ns
+        ready = (self._pending.epoch < self._clock[EPOCH]) | (self._pending.due_ns <= horizon)
         return self._hand_on(ready)
 
     def flush(self) -> SampleBlock:
         """Returns all that is left, at the end of a recording."""
         new, self._new = self._new, []
-        self._admit(_arrivals(new))
+        self._admit(gathered(new))
         if self._doubtful is not None:
             self.counts[Stream.TORQUE].early += len(self._doubtful)
             self._doubtful = None
@@ -218,7 +170,7 @@ class StreamOrderer:
                 values=np.concatenate([self._doubtful.values, arrivals.values]),
             )
         finite = (np.abs(arrivals.values) < _IMPLAUSIBLE).all(axis=1)
-        verdict, epoch, due_ns = _judge(
+        verdict, epoch, due_ns = judge(
             arrivals.stream,
             arrivals.time_ns,
             finite,
@@ -226,15 +178,15 @@ class StreamOrderer:
             self._delay_ns,
             round(self.parameters.clock_jump_sec * NANOSECONDS),
         )
-        doubtful = verdict == _DOUBTFUL
+        doubtful = verdict == DOUBTFUL
         self._doubtful = arrivals[doubtful] if doubtful.any() else None
         if self.epoch != epoch_before:
             self._latest_ns[:] = -1
         # How many of each stream were judged how, in one go: this runs many times a second.
         judged = np.bincount(
-            arrivals.stream * _VERDICT_COUNT + verdict, minlength=_STREAM_COUNT * _VERDICT_COUNT
-        ).reshape(_STREAM_COUNT, _VERDICT_COUNT)
-        believed = _IS_BELIEVED[verdict]
+            arrivals.stream * VERDICT_COUNT + verdict, minlength=_STREAM_COUNT * VERDICT_COUNT
+        ).reshape(_STREAM_COUNT, VERDICT_COUNT)
+        believed = IS_BELIEVED[verdict]
         for stream, counts in self.counts.items():
             row = judged[stream]
             if not row.any():
@@ -242,12 +194,12 @@ class StreamOrderer:
             counts.received += int(received[stream])
             own = arrivals.time_ns[(arrivals.stream == stream) & believed]
             counts.out_of_order += self._count_overtaken(stream, own)
-            counts.duplicate += int(row[_DUPLICATE])
-            counts.late += int(row[_LATE] + row[_LATE_BUT_USED])
-            counts.early += int(row[_EARLY])
-            counts.non_finite += int(row[_NON_FINITE])
-            counts.unstamped += int(row[_UNSTAMPED])
-        used = (verdict == _USED) | (verdict == _LATE_BUT_USED)
+            counts.duplicate += int(row[DUPLICATE])
+            counts.late += int(row[LATE] + row[LATE_BUT_USED])
+            counts.early += int(row[EARLY])
+            counts.non_finite += int(row[NON_FINITE])
+            counts.unstamped += int(row[UNSTAMPED])
+        used = (verdict == USED) | (verdict == LATE_BUT_USED)
         self._pending = self._pending.joined(
             _Rows(
                 stream=arrivals.stream[used],
@@ -258,7 +210,7 @@ class StreamOrderer:
             )
         )
         surplus = len(self._pending.time_ns) - _MOST_PENDING
-        if surplus > 0 and self._clock[_NEWEST] < 0:
+        if surplus > 0 and self._clock[NEWEST] < 0:
             dropped = np.bincount(self._pending.stream[:surplus], minlength=_STREAM_COUNT)
             for stream in Stream:
                 self.counts[stream].early += int(dropped[stream])
@@ -318,7 +270,7 @@ class StreamOrderer:
         """Returns the places of a stream's samples that are newer than all before them."""
         places = np.flatnonzero(rows.stream == stream)
         held, counts = self._held[stream], self.counts[stream]
-        fresh, counters = _fresh(
+        fresh, counters = fresh_ones(
             rows.time_ns[places],
             rows.epoch[places],
             held.time_ns[0],
@@ -338,7 +290,7 @@ class _Held:
     """The last value handed on of a stream."""
 
     def __init__(self) -> None:
-        self.values = np.full((1, _WIDEST), np.nan)
+        self.values = np.full((1, WIDEST), np.nan)
         self.time_ns = np.array([-1], dtype=np.int64)
         self.epoch = np.array([-1], dtype=np.int64)
         self.period = np.zeros(1)  # running mean of the sample period, ns
@@ -360,7 +312,7 @@ class _Rows:
     @classmethod
     def empty(cls) -> _Rows:
         none = np.empty(0, dtype=np.int64)
-        values = np.empty((0, _WIDEST))
+        values = np.empty((0, WIDEST))
         return cls(stream=none, time_ns=none, due_ns=none, epoch=none, values=values)
 
     def chosen(self, which: np.ndarray) -> _Rows:
@@ -380,123 +332,3 @@ class _Rows:
             epoch=np.concatenate([self.epoch, other.epoch]),
             values=np.concatenate([self.values, other.values]),
         )
-
-
-def _arrivals(samples: list[tuple[int, int, Sequence[float]]]) -> Arrivals:
-    stream = np.array([sample[0] for sample in samples], dtype=np.int64)
-    values = np.zeros((len(samples), _WIDEST))
-    for name, width in STREAM_WIDTHS.items():
-        mine = stream == name
-        if mine.any():
-            values[mine, :width] = [sample[2] for sample in samples if sample[0] == name]
-    time_ns = np.array([sample[1] for sample in samples], dtype=np.int64)
-    return Arrivals(stream=stream, time_ns=time_ns, values=values)
-
-
-_USED, _LATE, _LATE_BUT_USED, _EARLY, _NON_FINITE, _UNSTAMPED, _DUPLICATE, _DOUBTFUL = range(8)
-_VERDICT_COUNT = 8
-# The others say nothing of the order in which samples came.
-_IS_BELIEVED = np.isin(np.arange(_VERDICT_COUNT), (_USED, _LATE, _LATE_BUT_USED, _DUPLICATE))
-_NEWEST, _EPOCH, _BEHIND = range(3)
-_TORQUE = int(Stream.TORQUE)
-
-
-@numba.njit(cache=True)
-def _judge(
-    stream: np.ndarray,
-    time_ns: np.ndarray,
-    finite: np.ndarray,
-    clock: np.ndarray,
-    delay_ns: int,
-    jump_ns: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Decides about every arrival from those before it; `clock` is the state between calls.
-
-    Returns:
-        The verdicts, the epochs, and from which moment on each sample is valid, all (n,).
-    """
-    n = len(stream)
-    verdict = np.empty(n, dtype=np.uint8)
-    epoch = np.empty(n, dtype=np.int64)
-    due_ns = time_ns.copy()
-    doubtful = -1
-    for i in range(n):
-        t = time_ns[i]
-        epoch[i] = clock[_EPOCH]
-        if not finite[i]:
-            verdict[i] = _NON_FINITE
-            continue
-        if t <= 0 or t > _LATEST_STAMP_NS:
-            verdict[i] = _UNSTAMPED
-            continue
-        if stream[i] != _TORQUE:
-            if clock[_NEWEST] >= 0 and t > clock[_NEWEST] + _FAR_AHEAD_NS:
-                verdict[i] = _EARLY
-            elif clock[_NEWEST] >= 0 and t <= clock[_NEWEST] - delay_ns:
-                verdict[i] = _LATE_BUT_USED
-                due_ns[i] = clock[_NEWEST] - delay_ns + 1
-            else:
-                verdict[i] = _USED
-            continue
-        if clock[_NEWEST] < 0:
-            clock[_NEWEST] = t
-        ahead = t - clock[_NEWEST]
-        if doubtful >= 0 and ahead > -jump_ns:
-            if t == time_ns[doubtful]:
-                verdict[i] = _DUPLICATE
-                continue
-            if abs(t - time_ns[doubtful]) <= jump_ns:
-                verdict[doubtful] = _USED
-                clock[_NEWEST] = max(t, time_ns[doubtful])
-                ahead = t - clock[_NEWEST]
-            else:
-                verdict[doubtful] = _EARLY
-            doubtful = -1
-        if ahead > jump_ns:
-            verdict[i] = _DOUBTFUL
-            doubtful = i
-        elif ahead < -jump_ns:
-            verdict[i] = _LATE
-            clock[_BEHIND] += 1
-            if clock[_BEHIND] >= _CLOCK_JUMP_SAMPLES:
-                verdict[i] = _USED
-                clock[_NEWEST] = t
-                clock[_EPOCH] += 1
-                clock[_BEHIND] = 0
-                epoch[i] = clock[_EPOCH]
-        else:
-            clock[_BEHIND] = 0
-            verdict[i] = _LATE if ahead <= -delay_ns and ahead < 0 else _USED
-            clock[_NEWEST] = max(clock[_NEWEST], t)
-    return verdict, epoch, due_ns
-
-
-@numba.njit(cache=True)
-def _fresh(
-    time_ns: np.ndarray,
-    epoch: np.ndarray,
-    last_ns: int,
-    last_epoch: int,
-    period: np.ndarray,
-    gap_ns: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Marks the samples newer than all before them; counts repeated, missing and gaps (3,)."""
-    fresh = np.zeros(len(time_ns), dtype=np.bool_)
-    counters = np.zeros(3, dtype=np.int64)
-    for i in range(len(time_ns)):
-        if epoch[i] == last_epoch:
-            step = time_ns[i] - last_ns
-            if step <= 0:
-                counters[0] += step == 0
-                continue
-            if period[0] == 0.0:
-                period[0] = step
-            if step <= 1.5 * period[0]:
-                # Slow enough to ignore jitter, fast enough to settle within a second.
-                period[0] += 0.02 * (step - period[0])
-            else:
-                counters[1] += round(step / period[0]) - 1
-            counters[2] += step > gap_ns
-        fresh[i] = True
-        last_ns, last_epoch = time_ns[i], epoch[i]
-    return fresh, counters

@@ -15,7 +15,7 @@ from scipy.signal import lfilter
 
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.sensing.ordering import Arrivals, interleave
+from reward_learning_ros.sensing.arrivals import Arrivals, interleave
 from reward_learning_ros.sensing.samples import JOINT_COUNT, NANOSECONDS, Stream
 
 # Configurations and Jacobians are computed this often and interpolated in between.

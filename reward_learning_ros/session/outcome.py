@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from reward_learning_ros.bags.errors import BagError
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.core.posterior import Posterior
 from reward_learning_ros.interface import (
@@ -52,6 +53,16 @@ def conclude(folder: SessionFolder) -> dict[str, Any]:
     summary = _summary(data, recording, lesson)
     folder.write_summary(summary)
     return summary
+
+
+def has_ended(folder: SessionFolder) -> bool:
+    """Tell whether a session came to its end, be its outcome written or not."""
+    try:
+        recording = read_recording(folder.bag, folder.read()['session']['namespace'])
+    except BagError:
+        # It was interrupted before anything was recorded.
+        return False
+    return _end_of(recording) is not None
 
 
 def learning_parameters(content: dict[str, Any]) -> LearningParameters:

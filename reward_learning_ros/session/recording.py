@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from reward_learning_ros.bags.problems import Problem
 from reward_learning_ros.bags.reading import BagReader
-from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.bags.session_records import read_record
+from reward_learning_ros.bags.session_topics import (
+    CORRECTIONS,
+    INFERENCE,
+    PARTICIPANT,
+    PARTS,
+    PLAN,
+    SESSION,
+    STATUS,
+    THETA,
+)
 from reward_learning_ros.interface import (
     Correction,
     InferenceStatus,
@@ -19,13 +29,6 @@ from reward_learning_ros.interface import (
     PlaybackStatus,
     SessionStatus,
     ThetaSummary,
-    correction_from_message,
-    inference_status_from_message,
-    participant_status_from_message,
-    plan_from_message,
-    playback_status_from_message,
-    session_status_from_message,
-    theta_summary_from_message,
 )
 
 _R = TypeVar('_R')
@@ -33,15 +36,7 @@ _R = TypeVar('_R')
 # While a session goes on, somebody says something more often than this, also in simulated time.
 _LONGEST_PAUSE_NS = 600 * 10**9
 
-_READERS: dict[str, Callable[[Any], Any]] = {
-    'plan': plan_from_message,
-    'corrections': correction_from_message,
-    'theta': theta_summary_from_message,
-    'playback/status': playback_status_from_message,
-    'inference/status': inference_status_from_message,
-    'session/status': session_status_from_message,
-    'participant/status': participant_status_from_message,
-}
+_READ_PARTS = (PLAN, CORRECTIONS, THETA, STATUS, INFERENCE, SESSION, PARTICIPANT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,26 +105,23 @@ def read_recording(bag: Path, namespace: str = '') -> SessionRecording:
         BagError: Nothing of the bag can be read.
     """
     prefix = f'/{namespace.strip("/")}/' if namespace.strip('/') else '/'
-    found: dict[str, list[Heard[Any]]] = {name: [] for name in _READERS}
-    problems = []
+    parts = {prefix + PARTS[part].topic: part for part in _READ_PARTS}
+    found: dict[str, list[Heard[Any]]] = {part: [] for part in _READ_PARTS}
+    problems: list[Problem] = []
     with BagReader(bag) as reader:
-        names = [prefix + name for name in _READERS if prefix + name in reader.topics]
-        for message in reader.messages(names):
-            name = message.topic.name.removeprefix(prefix)
-            try:
-                record = _READERS[name](message.decoded())
-            except RewardLearningError as error:
-                problems.append(f'{message.topic.name}: {error}')
-                continue
-            found[name].append(Heard(time_ns=message.time_ns, record=record))
-        problems += [str(problem) for problem in reader.problems]
+        for message in reader.messages([name for name in parts if name in reader.topics]):
+            part = parts[message.topic.name]
+            record = read_record(part, message, problems)
+            if record is not None:
+                found[part].append(Heard(time_ns=message.time_ns, record=record))
+        problems += reader.problems
     return SessionRecording(
-        plans=tuple(found['plan']),
-        corrections=tuple(found['corrections']),
-        thetas=tuple(found['theta']),
-        playback=tuple(found['playback/status']),
-        inference=tuple(found['inference/status']),
-        session=tuple(found['session/status']),
-        participant=tuple(found['participant/status']),
-        problems=tuple(problems),
+        plans=tuple(found[PLAN]),
+        corrections=tuple(found[CORRECTIONS]),
+        thetas=tuple(found[THETA]),
+        playback=tuple(found[STATUS]),
+        inference=tuple(found[INFERENCE]),
+        session=tuple(found[SESSION]),
+        participant=tuple(found[PARTICIPANT]),
+        problems=tuple(str(problem) for problem in problems),
     )

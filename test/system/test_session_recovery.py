@@ -102,3 +102,9 @@ def test_killed_nodes_come_back_and_an_interrupted_session_goes_on(session):
     assert corrections <= recorded
     assert summary['agrees_with_live'] in (True, None)
     assert any('not heard from: session_recorder' in fault for fault in summary['faults'])
+
+    # Cut off between its end and its report, it needs the report and nothing else.
+    folder.summary.unlink()
+    session.start('--resume', str(folder.path))
+    assert session.wait() == 0, '\n'.join(session.lines)
+    assert json.loads(folder.summary.read_text()) == summary

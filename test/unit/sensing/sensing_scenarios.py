@@ -8,9 +8,10 @@ import numpy as np
 
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.interface.plan import Plan
+from reward_learning_ros.sensing.arrivals import Arrivals
 from reward_learning_ros.sensing.contact import Contact, ContactDetector
 from reward_learning_ros.sensing.deltas import CorrectionRecorder, RecordedCorrection
-from reward_learning_ros.sensing.ordering import Arrivals, StreamOrderer
+from reward_learning_ros.sensing.ordering import StreamOrderer
 from reward_learning_ros.sensing.samples import NANOSECONDS
 from reward_learning_ros.sensing.synthetic import ArmModel, Push, Recording, record
 from reward_learning_ros.sensing.timeline import PlaybackMoment, PlaybackTimeline

@@ -8,13 +8,13 @@ from sensing_scenarios import detect, learned, ordered, recording, seconds
 
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import ParameterError
+from reward_learning_ros.sensing.arrivals import Arrivals
 from reward_learning_ros.sensing.contact import (
     Contact,
     ContactDetector,
     ContactParameters,
     EndReason,
 )
-from reward_learning_ros.sensing.ordering import Arrivals
 from reward_learning_ros.sensing.samples import NANOSECONDS, Stream
 from reward_learning_ros.sensing.synthetic import ArmModel, Push, random_pushes, record
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from reward_learning_ros.sensing.arrivals import Arrivals, interleave
 from reward_learning_ros.sensing.errors import SampleShapeError
-from reward_learning_ros.sensing.ordering import (
-    Arrivals,
-    OrderingParameters,
-    StreamOrderer,
-    interleave,
-)
+from reward_learning_ros.sensing.ordering import OrderingParameters, StreamOrderer
 from reward_learning_ros.sensing.samples import (
     NANOSECONDS,
     NEVER_NS,
