@@ -33,6 +33,7 @@ from reward_learning_ros.study.parallel import run_all
 STUDY = Path(
     os.environ.get('PUBLISHED_STUDY', Path(__file__).parents[2] / 'shared/published_study')
 )
+LONG = 2_500_000
 # As the authors' code weighs a sequence.
 PUBLISHED_MODEL = {'gamma': 0.9, 'effort': 0.0}
 
@@ -86,8 +87,9 @@ def speed() -> dict[str, Any]:
     with ThreadPoolExecutor(2) as pool:
         speedups = []
         for _ in range(5):
-            one = _rate(lambda: compiled(800_000), 800_000)
-            both = _rate(lambda: list(pool.map(compiled, (800_000, 800_000))), 1_600_000)
+            # A second each: starting and joining threads is not what is asked about.
+            one = _rate(lambda: compiled(LONG), LONG)
+            both = _rate(lambda: list(pool.map(compiled, (LONG, LONG))), 2 * LONG)
             speedups.append(both / one)
     return {
         'inner steps per second, scalar NumPy': float(slow),
@@ -153,6 +155,8 @@ def scaling() -> dict[str, Any]:
         'core.infer(task, sequence, settings=core.Settings(warmup=16, batch=8, max_draws=8)); '
         'print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)'
     )
+    # What is compiled for the first time takes memory too; that is another number.
+    (results['peak memory, MB, the first time on a machine'],) = _printed_by(code)
     (results['peak memory, MB, 100 corrections, 64 waypoints (below 500)'],) = _printed_by(code)
     return results
 
