@@ -92,7 +92,7 @@ def _measure_planner(task: core.Task) -> dict[str, Any]:
 
 
 def _measure_look_up(task: core.Task) -> dict[str, Any]:
-    """Time the planner where the trajectory space is a library, and compare it with all of that."""
+    """Time the planner where the trajectory space is a library; compare it with all of that."""
     assert task.library is not None
     thetas = task.theta.sample(THETAS, np.random.default_rng(1))
     features = task.library.features

@@ -82,23 +82,56 @@ def load_or_build(
         directory: Where to keep it; the user's cache by default.
     """
     path = library_path(name, recipe, directory)
-    if path.exists():
+    stored = _stored(path, recipe)
+    if stored is not None:
+        return stored
+    with _only_builder(path):
+        # Another process may have built it while this one waited.
+        stored = _stored(path, recipe)
+        if stored is not None:
+            return stored
+        with _progress_bar(f'simulating {name}') as report:
+            arrays = dict(build(report))
         try:
-            return read_arrays(path, recipe)
-        except DamagedLibraryError as error:
-            warnings.warn(f'{error}; it is built anew', LibraryWarning, stacklevel=2)
-    with _progress_bar(f'simulating {name}') as report:
-        arrays = dict(build(report))
-    try:
-        write_arrays(path, recipe, arrays)
-        _forget_old(path)
-    except OSError as error:
-        warnings.warn(
-            f'{path} cannot be written ({error}); the library is built anew next time',
-            LibraryWarning,
-            stacklevel=2,
-        )
+            write_arrays(path, recipe, arrays)
+            _forget_old(path)
+        except OSError as error:
+            warnings.warn(
+                f'{path} cannot be written ({error}); the library is built anew next time',
+                LibraryWarning,
+                stacklevel=2,
+            )
     return _read_only(arrays)
+
+
+def _stored(path: Path, recipe: Mapping[str, Any]) -> Arrays | None:
+    """Return the arrays of a file; None if there is none, or none that can be used."""
+    try:
+        return read_arrays(path, recipe) if path.exists() else None
+    except DamagedLibraryError as error:
+        warnings.warn(f'{error}; it is built anew', LibraryWarning, stacklevel=3)
+        return None
+
+
+@contextmanager
+def _only_builder(path: Path) -> Iterator[None]:
+    """Keep other processes of this machine from building the same library; they wait for it."""
+    try:
+        import fcntl
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        name = path.with_name(f'.{path.stem}.lock')
+        lock = name.open('w', encoding='utf-8')
+    except (ImportError, OSError):
+        # Not on this system, or nothing can be kept: then each builds its own.
+        yield
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            name.unlink(missing_ok=True)
 
 
 def write_arrays(path: Path, recipe: Mapping[str, Any], arrays: Arrays) -> None:

@@ -78,6 +78,8 @@ def simulate_study(
                 f'task {name!r} is a library of whole trajectories, which nobody corrects; '
                 f'allowed: {", ".join(TASKS)}'
             )
+        # What has to be simulated for it is simulated now, not by the first workers.
+        _task(name).evaluate(_task(name).plan)
     jobs = [
         Job(
             task=name,

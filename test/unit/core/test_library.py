@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -81,6 +83,24 @@ def test_a_library_is_built_once_and_then_read(tmp_path) -> None:
     assert len(calls) == 1
     np.testing.assert_array_equal(built['features'], read['features'])
     assert not read['features'].flags.writeable
+
+
+def test_who_needs_a_library_that_is_being_built_waits_for_it(tmp_path) -> None:
+    calls: list[int] = []
+    both_build = threading.Barrier(2)
+
+    def build(report):
+        # Whoever else builds would come here within the time.
+        with pytest.raises(threading.BrokenBarrierError):
+            both_build.wait(timeout=0.5)
+        return building(calls)(report)
+
+    with ThreadPoolExecutor(4) as executor:
+        found = list(
+            executor.map(lambda _: load_or_build('pairs', RECIPE, build, tmp_path), range(4))
+        )
+    assert len(calls) == 1
+    assert all(np.array_equal(arrays['features'], ARRAYS['features']) for arrays in found)
 
 
 @pytest.mark.parametrize(
