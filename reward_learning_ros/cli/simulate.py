@@ -44,6 +44,11 @@ class SimulateParameters(ParallelParameters):
     study_tasks: tuple[str, ...] = parameter(
         ('press', 'reach', 'push_study'), description='Tasks of the user study'
     )
+    goals: str = parameter(
+        'presets',
+        description='What participants teach: three presets of each task, or θ of the prior',
+        choices=('presets', 'prior'),
+    )
     budget: str = parameter(
         'thorough',
         description='What every method gets: enough, or what the authors of the paper gave',
@@ -204,15 +209,17 @@ def _study(config: SimulateParameters, setup: Setup, output: _Output) -> dict[st
     from reward_learning_ros.study import figures
     from reward_learning_ros.study.simulation_analysis import analyse_study
     from reward_learning_ros.study.simulation_page import analysis_section
-    from reward_learning_ros.study.user_study import GOALS, simulate_study
+    from reward_learning_ros.study.user_study import GOALS, PRESETS, simulate_study
 
-    folder = output.folder / f'study-{setup.budget}-{setup.domain}-seed{setup.seed}'
+    goals = '' if config.goals == PRESETS else f'-{config.goals}'
+    folder = output.folder / f'study-{setup.budget}-{setup.domain}{goals}-seed{setup.seed}'
     total = len(config.study_tasks) * len(config.betas) * config.participants * GOALS
     with progress_bar('trials', total) as advance:
         rows, timings = simulate_study(
             config.study_tasks,
             betas=config.betas,
             participants=config.participants,
+            goals=config.goals,
             setup=setup,
             folder=folder,
             workers=config.workers or None,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from reward_learning_ros.core.checks import positive_number, whole_number
-from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.core.human_model import (
     DEPENDENCES,
     DEPENDENT,
@@ -40,6 +40,9 @@ from reward_learning_ros.study.simulations import BETAS, Setup, person_seed, the
 TASKS = ('press', 'reach', 'push_study')
 PARTICIPANTS = 10
 GOALS = 3
+# What they teach: the task's presets, as in the paper, or θ that nobody has chosen.
+PRESETS, PRIOR = 'presets', 'prior'
+GOAL_KINDS = (PRESETS, PRIOR)
 # A dependent sequence is one datum with one auxiliary, so one for all data is only different where
 # corrections are taken for independent.
 CONDITIONS = (
@@ -53,6 +56,7 @@ def simulate_study(
     *,
     betas: Sequence[float] = BETAS,
     participants: int = PARTICIPANTS,
+    goals: str = PRESETS,
     setup: Setup | None = None,
     folder: Path | None = None,
     workers: int | None = None,
@@ -65,6 +69,7 @@ def simulate_study(
         tasks: Names of tasks that are corrected waypoint by waypoint.
         betas: How rational participants are.
         participants: How many.
+        goals: Whether each teaches the first presets of a task, or θ drawn from the prior.
         setup: What all of them share.
         folder: Where rows are kept, and found again if the run was interrupted.
         workers: Processes; all cores by default.
@@ -85,7 +90,7 @@ def simulate_study(
             task=name,
             beta=positive_number(beta, 'beta'),
             human=participant,
-            goal=goals_of(_task(name))[index],
+            goal=goals_of(_task(name), goals)[index],
         )
         for beta in betas
         for participant in range(participants)
@@ -105,8 +110,12 @@ def simulate_study(
     )
 
 
-def goals_of(task: Task) -> tuple[str, ...]:
-    """Return the names of the θ that participants teach: the first presets of the task."""
+def goals_of(task: Task, kind: str = PRESETS) -> tuple[str, ...]:
+    """Return the names of the θ that a participant teaches."""
+    if kind not in GOAL_KINDS:
+        raise UnknownNameError('kind of goals', kind, GOAL_KINDS)
+    if kind == PRIOR:
+        return tuple(f'{PRIOR} {index + 1}' for index in range(GOALS))
     names = tuple(task.presets)[:GOALS]
     if len(names) < GOALS:
         raise InvalidInputError(f'task {task.name!r} has fewer than {GOALS} presets to be taught')
@@ -116,10 +125,15 @@ def goals_of(task: Task) -> tuple[str, ...]:
 def simulate_trial(setup: Setup, job: Job) -> Result:
     """Simulate one participant who teaches one θ, and infer it in every condition."""
     task = _task(job.task)
-    theta = np.array(task.presets[job.goal])
-    _, human_seed, infer_seed = person_seed(
+    truth_seed, human_seed, infer_seed = person_seed(
         setup.seed, f'{job.task} {job.goal}', job.beta, job.human
     )
+    if job.goal in task.presets:
+        theta = np.array(task.presets[job.goal])
+    else:
+        domain = theta_domain(task, setup.domain)
+        theta = domain.sample(1, np.random.default_rng(truth_seed))[0]
+    ideal = _ideal_reward(task.name, tuple(map(float, theta)))
     count = len(task.plan) - task.space.fixed_waypoints
     corrections = simulate_corrections(task, theta, beta=job.beta, count=count, seed=human_seed)
     budget = find_budget(setup.budget)
@@ -148,7 +162,7 @@ def simulate_trial(setup: Setup, job: Job) -> Result:
             Row(
                 **condition,
                 error=float(np.linalg.norm(theta - estimate)),
-                regret=_regret(task, job.goal, theta, estimate),
+                regret=_regret(task, ideal, theta, estimate),
                 theta=tuple(map(float, theta)),
                 estimate=tuple(map(float, estimate)),
             )
@@ -178,9 +192,8 @@ def _best(problem: Problem, space: Space) -> Table:
     return Table(statistics, np.zeros(len(statistics)))
 
 
-def _regret(task: Task, goal: str, theta: np.ndarray, estimate: np.ndarray) -> float:
-    """Return what the best trajectory for θ̂ lacks of the best one for θ (equation U1)."""
-    ideal = _ideal_reward(task.name, goal)
+def _regret(task: Task, ideal: float, theta: np.ndarray, estimate: np.ndarray) -> float:
+    """Return what the best trajectory for θ̂ lacks of the ideal reward (equation U1)."""
     learned = float(task.evaluate(plan(task, estimate)) @ theta)
     # Should the search for θ̂ have found a better trajectory for θ, then that one is ideal.
     return max(0.0, ideal - learned)
@@ -192,7 +205,6 @@ def _task(name: str) -> Task:
 
 
 @lru_cache(maxsize=32)
-def _ideal_reward(name: str, goal: str) -> float:
+def _ideal_reward(name: str, theta: tuple[float, ...]) -> float:
     task = _task(name)
-    theta = np.array(task.presets[goal])
-    return float(task.evaluate(plan(task, theta)) @ theta)
+    return float(task.evaluate(plan(task, theta)) @ np.array(theta))

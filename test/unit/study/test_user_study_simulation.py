@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reward_learning_ros import core
-from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.study.rows import Job
 from reward_learning_ros.study.simulations import Setup
 from reward_learning_ros.study.user_study import (
@@ -54,6 +54,21 @@ def test_participants_teach_the_first_presets():
     assert len(goals_of(core.load_task('push_study'))) == GOALS
     with pytest.raises(InvalidInputError, match='presets'):
         goals_of(core.load_task('cup'))
+
+
+def test_or_everybody_something_else():
+    task = core.load_task('reach')
+    goals = goals_of(task, 'prior')
+    assert len(set(goals)) == GOALS
+    thetas = [
+        simulate_trial(SETUP, Job(task='reach', beta=25.0, human=human, goal=goal))[0][0].theta
+        for human in (0, 1)
+        for goal in goals[:2]
+    ]
+    assert len(set(thetas)) == 4
+    assert all(task.theta.contains(np.array(theta)) for theta in thetas)
+    with pytest.raises(UnknownNameError, match='prior'):
+        goals_of(task, 'anything')
 
 
 def test_a_library_is_not_corrected():
