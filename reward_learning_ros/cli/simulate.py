@@ -162,8 +162,8 @@ class _Output:
 
 def _working_example(config: SimulateParameters, output: _Output) -> dict[str, Any]:
     from reward_learning_ros.study import figures
-    from reward_learning_ros.study.rows import write_table
     from reward_learning_ros.study.simulation_page import example_section
+    from reward_learning_ros.study.tables import write_rows
     from reward_learning_ros.study.working_example import working_example
 
     result = working_example(runs=config.runs, seed=config.seed)
@@ -173,7 +173,7 @@ def _working_example(config: SimulateParameters, output: _Output) -> dict[str, A
         output.figure(figures.draw_comparison, result, folder, 'sampling_or_maximum'),
     )
     output.sections.append(example_section(result, drawn))
-    write_table(folder / 'rows.csv', result.rows())
+    write_rows(list(result.rows()), folder / 'rows.csv')
     output.written.append(folder / 'rows.csv')
     return {'text': result.summary(), 'rows': list(result.rows())}
 

@@ -139,12 +139,6 @@ def read_rows(path: Path, cls: type[_T]) -> list[_T]:
         raise InvalidInputError(f'{path} is damaged: {error}') from error
 
 
-def write_table(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write mappings with the same keys as CSV, whole or not at all."""
-    lines = list(rows)
-    _atomically(path, lambda file: _write_lines(file, list(lines[0]), lines))
-
-
 def _stored(folder: Path, rows_each: int) -> dict[Job, Result]:
     """Return what is in the folder, those apart who were cut off among their rows."""
     rows: dict[Job, Result] = {}

@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from reward_learning_ros.study.rows import write_table
 from reward_learning_ros.study.simulation_analysis import Analysis
+from reward_learning_ros.study.tables import write_rows
 
 
 def write_analysis(analysis: Analysis, folder: Path) -> None:
     """Write summary.csv, tests.csv and statistics.txt, the same for the same rows."""
-    write_table(folder / 'summary.csv', (asdict(cell) for cell in analysis.cells))
+    write_rows([asdict(cell) for cell in analysis.cells], folder / 'summary.csv')
     tests = [
         {
             'family': family.title,
             'measure': family.measure,
             'place': place,
-            **{
-                name: list(value) if isinstance(value, tuple) else value
-                for name, value in asdict(comparison).items()
-            },
+            **_columns(asdict(comparison)),
         }
         for family in analysis.families
         for place, comparison in family.comparisons
     ]
     if tests:
-        write_table(folder / 'tests.csv', tests)
+        write_rows(tests, folder / 'tests.csv')
     text = '\n'.join([*_means(analysis), *_tests(analysis)]) + '\n'
     (folder / 'statistics.txt').write_text(text, encoding='utf-8')
+
+
+def _columns(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values with an interval as two of them."""
+    columns: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, tuple):
+            columns[f'{name}_low'], columns[f'{name}_high'] = value
+        else:
+            columns[name] = value
+    return columns
 
 
 def analysis_text(analysis: Analysis) -> str:
