@@ -8,26 +8,23 @@ from enum import Enum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.transform import Rotation
 
 from reward_learning_ros.arm import kinematics_kernels as kernels
+from reward_learning_ros.arm.chain import chain_of, wrist_geometry
 from reward_learning_ros.arm.curve import as_waypoints, curve
-from reward_learning_ros.arm.description import FR3, JOINT_COUNT, ArmDescription, Origin
+from reward_learning_ros.arm.description import FR3, JOINT_COUNT, ArmDescription
+from reward_learning_ros.arm.tool_path import (
+    GRIPPER_DOWN,
+    POSES_PER_SEGMENT,
+    as_rotation,
+    poses_per_segment,
+    relative_rotations,
+    rotations_along,
+    sample_trajectories,
+)
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 
 Array = NDArray[np.float64]
-
-# The tool's rotation in the base frame with the gripper straight down, as at home.
-GRIPPER_DOWN: Array = np.diag([1.0, -1.0, -1.0])
-GRIPPER_DOWN.setflags(write=False)
-
-# Poses per segment at which the fast check follows a path; plans use more if segments are long.
-_POSES_PER_SEGMENT = 8
-_LONGEST_STEP_M = 0.03
-_LONGEST_STEP_RAD = 0.1
-
-# A rotation vector interpolates orientations well below half a turn only.
-_LARGEST_ROTATION_RAD = 3.0
 
 
 class Reason(Enum):
@@ -131,7 +128,7 @@ class Kinematics:
                 f'joint_margin_rad is {self.joint_margin_rad}; allowed: less than half the range '
                 'of every joint'
             )
-        object.__setattr__(self, '_chain', _chain(self.description))
+        object.__setattr__(self, '_chain', chain_of(self.description))
         object.__setattr__(self, '_lower_rad', lower)
         object.__setattr__(self, '_upper_rad', upper)
         object.__setattr__(self, '_home_rad', np.array(self.description.home_rad))
@@ -197,17 +194,17 @@ class Kinematics:
         if waypoints.ndim != 2 or waypoints.shape[1] != 3:
             raise InvalidInputError(f'positions_m has shape {waypoints.shape}; allowed: (n, 3)')
         count = len(waypoints)
-        rotation_vectors, base_rotation = _relative_rotations(rotations, count)
+        rotation_vectors, base_rotation = relative_rotations(rotations, count)
         if not 0.0 <= start_parameter < 1.0:
             raise InvalidInputError(
                 f'start_parameter is {start_parameter}; allowed: from 0 to below 1'
             )
-        stride = _poses_per_segment(waypoints, rotation_vectors)
-        steps = max(math.ceil(stride * (count - 1) * (1.0 - start_parameter)), _POSES_PER_SEGMENT)
+        stride = poses_per_segment(waypoints, rotation_vectors)
+        steps = max(math.ceil(stride * (count - 1) * (1.0 - start_parameter)), POSES_PER_SEGMENT)
         parameter = np.linspace(0.0, 1.0, steps + 1)
         along = start_parameter + (1.0 - start_parameter) * parameter
         positions = curve(waypoints, along).value
-        poses = _rotations_along(rotation_vectors, base_rotation, along)
+        poses = rotations_along(rotation_vectors, base_rotation, along)
         joints = np.empty((1, len(parameter), JOINT_COUNT))
         status = np.empty((1, 3), dtype=np.int64)
         start = self._home_rad if start_joints_rad is None else _as_joints(start_joints_rad)
@@ -240,10 +237,10 @@ class Kinematics:
             Parameters (S,) of the curves, joints (N, S, 7) there, and (N,) which trajectories the
             arm can follow, as in `reachable`; the joints of the others mean nothing.
         """
-        parameter, positions = _sample_trajectories(trajectories_m)
+        parameter, positions = sample_trajectories(trajectories_m)
         joints = np.zeros((*positions.shape[:2], JOINT_COUNT))
         status = np.empty((len(positions), 3), dtype=np.int64)
-        self._run(positions, _as_rotation(rotation), self._home_rad, False, joints, status)
+        self._run(positions, as_rotation(rotation), self._home_rad, False, joints, status)
         return parameter, joints, np.asarray(status[:, 0] == kernels.SOLVED)
 
     def reachable(
@@ -260,10 +257,10 @@ class Kinematics:
         Returns:
             (N,).
         """
-        parameter, positions = _sample_trajectories(trajectories_m)
+        parameter, positions = sample_trajectories(trajectories_m)
         joints = np.empty((1, len(parameter), JOINT_COUNT))
         status = np.empty((len(positions), 3), dtype=np.int64)
-        self._run(positions, _as_rotation(rotation), self._home_rad, False, joints, status)
+        self._run(positions, as_rotation(rotation), self._home_rad, False, joints, status)
         return np.asarray(status[:, 0] == kernels.SOLVED)
 
     def within_joint_limits(self, joints_rad: ArrayLike) -> NDArray[np.bool_]:
@@ -337,7 +334,7 @@ class Kinematics:
         The wrist (where axes 5 and 6 meet) lies on a circle about axis 7, given the tool's pose,
         and at a distance from the shoulder (where axes 1 and 2 meet) that joint 4 alone decides.
         """
-        shoulder, nearest, farthest = _wrist_geometry(self.description, self._chain)
+        shoulder, nearest, farthest = wrist_geometry(self.description, self._chain)
         radius = float(np.hypot(*self.description.joints[6].origin.xyz_m[:2]))
         axis = rotation[:, 2]
         offset = shoulder - (position - self._chain[JOINT_COUNT, 2, 3] * axis)
@@ -352,46 +349,6 @@ class Kinematics:
         return None
 
 
-def _wrist_geometry(description: ArmDescription, chain: Array) -> tuple[Array, float, float]:
-    """Shoulder in the base frame (3,), smallest and largest distance of the wrist from it."""
-
-    def origins(elbow_rad: float) -> tuple[Array, Array]:
-        transform = np.eye(4)
-        shoulder = np.zeros(3)
-        for joint in range(6):
-            transform = transform @ np.vstack([chain[joint], [0.0, 0.0, 0.0, 1.0]])
-            if joint == 1:
-                shoulder = transform[:3, 3].copy()
-            if joint == 3:
-                turn = np.eye(4)
-                turn[:3, :3] = Rotation.from_euler('z', elbow_rad).as_matrix()
-                transform = transform @ turn
-        return shoulder, transform[:3, 3]
-
-    elbow = description.joints[3]
-    ends = [origins(angle) for angle in (elbow.lower_rad, elbow.upper_rad)]
-    distances = [float(np.linalg.norm(wrist - shoulder)) for shoulder, wrist in ends]
-    return ends[0][0], min(distances), max(distances)
-
-
-def _chain(description: ArmDescription) -> Array:
-    """The fixed transforms of a description, (8, 3, 4)."""
-    tool = _transform(description.flange_origin)
-    if description.hand is not None:
-        tool = (
-            tool @ _transform(description.hand.origin) @ _transform(description.hand.tool_origin)
-        )
-    transforms = [*(_transform(joint.origin) for joint in description.joints), tool]
-    return np.ascontiguousarray(np.stack(transforms)[:, :3])
-
-
-def _transform(origin: Origin) -> Array:
-    transform = np.eye(4)
-    transform[:3, :3] = Rotation.from_euler('xyz', origin.rpy_rad).as_matrix()
-    transform[:3, 3] = origin.xyz_m
-    return transform
-
-
 def _as_joints(joints_rad: ArrayLike) -> Array:
     # A copy: to Numba a read-only array is another type, which would be compiled for anew.
     joints = np.array(joints_rad, dtype=np.float64, order='C')
@@ -400,69 +357,3 @@ def _as_joints(joints_rad: ArrayLike) -> Array:
     if not np.isfinite(joints).all():
         raise InvalidInputError('joints hold a value that is not finite')
     return joints
-
-
-def _sample_trajectories(trajectories_m: ArrayLike) -> tuple[Array, Array]:
-    """Parameters (S,) and tool positions (N, S, 3) at which trajectories are followed."""
-    trajectories = as_waypoints(trajectories_m)
-    if trajectories.ndim != 3 or trajectories.shape[2] != 3:
-        raise InvalidInputError(
-            f'trajectories have shape {trajectories.shape}; allowed: (N, n, 3)'
-        )
-    segments = trajectories.shape[1] - 1
-    parameter = np.linspace(0.0, 1.0, _POSES_PER_SEGMENT * segments + 1)
-    return parameter, curve(trajectories, parameter).value
-
-
-def _as_rotation(rotation: ArrayLike) -> Array:
-    """Validate rotation matrices: (3, 3) or (n, 3, 3) → (n, 3, 3)."""
-    matrices = np.array(rotation, dtype=np.float64, order='C')
-    if matrices.ndim == 2:
-        matrices = matrices[None]
-    if matrices.ndim != 3 or matrices.shape[1:] != (3, 3):
-        raise InvalidInputError(
-            f'rotations have shape {matrices.shape}; allowed: (3, 3) or (n, 3, 3)'
-        )
-    identity = matrices @ matrices.transpose(0, 2, 1)
-    proper = np.allclose(identity, np.eye(3), atol=1e-6) and (np.linalg.det(matrices) > 0.0).all()
-    if not proper:
-        raise InvalidInputError('rotations hold a matrix that is no rotation')
-    return matrices
-
-
-def _relative_rotations(rotations: ArrayLike | None, count: int) -> tuple[Array, Rotation]:
-    """Rotation vectors of the waypoints relative to the first, (n, 3), and the first itself."""
-    matrices = _as_rotation(GRIPPER_DOWN if rotations is None else rotations)
-    if len(matrices) not in (1, count):
-        raise InvalidInputError(
-            f'{len(matrices)} rotations for {count} waypoints; allowed: as many'
-        )
-    first = Rotation.from_matrix(matrices[0])
-    vectors = (first.inv() * Rotation.from_matrix(matrices)).as_rotvec()
-    largest = float(np.linalg.norm(vectors, axis=1).max())
-    if largest > _LARGEST_ROTATION_RAD:
-        raise InvalidInputError(
-            f'a waypoint is turned by {largest:.2f} rad from the first; '
-            f'allowed: up to {_LARGEST_ROTATION_RAD}'
-        )
-    return vectors, first
-
-
-def _rotations_along(vectors: Array, first: Rotation, parameter: Array) -> Array:
-    """Tool rotations along the curve, (S, 3, 3), or (1, 3, 3) if they are all the same."""
-    if len(vectors) == 1:
-        return np.ascontiguousarray(first.as_matrix()[None])
-    along = Rotation.from_rotvec(curve(vectors, parameter).value)
-    return np.ascontiguousarray((first * along).as_matrix())
-
-
-def _poses_per_segment(waypoints: Array, rotation_vectors: Array) -> int:
-    """Enough poses that each is a short step from the last."""
-    longest_m = float(np.linalg.norm(np.diff(waypoints, axis=0), axis=1).max())
-    turns = np.linalg.norm(np.diff(rotation_vectors, axis=0), axis=1)
-    longest_rad = float(turns.max(initial=0.0))
-    return max(
-        _POSES_PER_SEGMENT,
-        math.ceil(longest_m / _LONGEST_STEP_M),
-        math.ceil(longest_rad / _LONGEST_STEP_RAD),
-    )
