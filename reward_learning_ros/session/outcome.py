@@ -43,14 +43,20 @@ def conclude(folder: SessionFolder) -> dict[str, Any]:
     parameters = learning_parameters(content)
     paths = tool_paths_of(parameters)
     learner = heard_by_learner(paths, recording)
-    lesson = (
-        learn(parameters, learner.sequences(), task=paths.task) if learner.corrections else None
-    )
+    lesson, failure = None, ''
+    if learner.corrections:
+        try:
+            lesson = learn(parameters, learner.sequences(), task=paths.task)
+        except RewardLearningError as error:
+            # The session took place all the same, and its report says what it came to.
+            failure = f'nothing can be inferred: {error}'
     data = _session_data(content, recording, paths, learner, lesson)
     if lesson is not None:
         _write_posterior(folder.posterior, lesson.posterior)
     write_whole(folder.report, session_report(data))
     summary = _summary(data, recording, lesson)
+    if failure:
+        summary['warnings'].append(failure)
     folder.write_summary(summary)
     return summary
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from reward_learning_ros import core
 from reward_learning_ros.core.errors import CancelledError, InvalidInputError
@@ -144,6 +145,34 @@ def test_a_workspace_that_leaves_nothing_is_said():
         pytest.raises(InvalidInputError, match='no admissible'),
     ):
         core.infer(task, sequence)
+
+
+def only_on_a_strip(trajectory):
+    """A reward only where the second waypoint is less than a hundredth off the plan."""
+    return trajectory[1, 0], 1.0 if abs(trajectory[1, 0]) < 0.01 else np.nan
+
+
+def test_a_space_of_which_little_is_admissible_is_drawn_from_evenly():
+    task = core.Task(
+        name='strip',
+        feature_names=('x', 'on'),
+        features=only_on_a_strip,
+        plan=np.zeros((2, 1)),
+        space=core.TrajectorySpace(delta_low=-np.ones(1), delta_high=np.ones(1)),
+        axis_names=('x',),
+    )
+    sequence = core.CorrectionSequence.from_deltas(task.plan, [[0.001], [0.001]], [1, 1])
+    space = gather_evidence(task, sequence, HumanModel()).spaces[0]
+    count = sized(2000, 100)
+    deltas, statistics = np.zeros((count, 2, 1)), np.zeros((count, 3))
+    scratch = make_scratch(space, 2)
+    assert fill_uniform(
+        task.compiled_features, space, scratch, deltas, statistics, np.random.default_rng(3)
+    )
+    ends = deltas.cumsum(axis=1)[:, :, 0]
+    for column in ends.T:
+        assert stats.kstest(column, stats.uniform(-0.01, 0.02).cdf).pvalue > 1e-3
+    assert abs(stats.pearsonr(ends[:, 0], ends[:, 1])[0]) < sized(0.1, 0.4)
 
 
 def test_sizes_below_one_are_refused():
