@@ -6,6 +6,7 @@ import importlib
 import os
 import shutil
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,8 @@ _DEPTH = 5000
 _DIAGNOSTICS_PERIOD_SEC = 1.0
 # Less room than for some minutes is worth a word before it is gone.
 _LITTLE_ROOM_BYTES = 500 * 2**20
+# Of messages before simulated time begins; a session without any clock must not fill the memory.
+_MOST_EARLY = 20_000
 
 
 class SessionRecorderNode(Node):
@@ -69,6 +72,8 @@ class SessionRecorderNode(Node):
         self._is_simulated_time = bool(self.get_parameter('use_sim_time').value)
         self._error = ''
         self._not_recorded: list[str] = []
+        # What came before simulated time began: it has no time yet.
+        self._early: deque[tuple[str, bytes]] = deque(maxlen=_MOST_EARLY)
         self.writer = BagWriter(
             Path(config.bag),
             compression=config.compression,
@@ -118,12 +123,24 @@ class SessionRecorderNode(Node):
 
         # A thousand times a second for every topic of the arm: nothing here that is not needed.
         def on_message(data: bytes) -> None:
+            time_ns = now_ns()
+            if not time_ns:
+                self._early.append((topic, data))
+                return
             try:
-                write(topic, now_ns(), data)
+                if self._early:
+                    self._write_early(time_ns)
+                write(topic, time_ns, data)
             except BagWriteError as error:
                 self._report(error)
 
         return on_message
+
+    def _write_early(self, time_ns: int) -> None:
+        """Write what came before time began; with the time 0, a player would wait for hours."""
+        while self._early:
+            topic, data = self._early.popleft()
+            self.writer.write(topic, time_ns, data)
 
     def _now_ns(self) -> int:
         return int(self.get_clock().now().nanoseconds)
@@ -172,6 +189,7 @@ class SessionRecorderNode(Node):
     def destroy_node(self) -> None:
         """End the recording, then the node."""
         try:
+            self._write_early(0)
             self.writer.close()
         except BagWriteError as error:
             self._report(error)

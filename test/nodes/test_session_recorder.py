@@ -10,11 +10,13 @@ import sys
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
 from helpers import random_records
 from nav_msgs.msg import Path
 from rosbags.highlevel import AnyReader
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
@@ -26,6 +28,7 @@ from reward_learning_ros.interface import (
     plan_from_message,
 )
 from reward_learning_ros.nodes import names
+from reward_learning_ros.nodes.arm_names import CLOCK_QOS
 from reward_learning_ros.nodes.conversions import correction_to_message, plan_to_message
 from reward_learning_ros.nodes.session_recorder import SESSION_TOPIC_TYPES, SessionRecorderNode
 
@@ -135,6 +138,33 @@ def test_what_is_published_is_in_the_bag_as_it_was_sent(make_ros, studio, tmp_pa
     assert efforts == sorted(set(efforts))
     assert studio.reports[-1].level == Level.OK
     assert studio.reports[-1].values['dropped'] == '0'
+
+
+def test_what_comes_before_simulated_time_begins_has_its_first_moment(make_ros, studio, tmp_path):
+    bag = tmp_path / 'bag'
+    own = make_ros(*ARGUMENTS, f'bag:={bag}', '-p', 'use_sim_time:=true')
+    node = SessionRecorderNode(context=own.context)
+    own.executor.add_node(node)
+
+    def heard_early():
+        own.executor.spin_once(timeout_sec=0.0)
+        return len(node._early) >= 4
+
+    studio.ros.wait_until(heard_early)
+    clock = studio.ros.create_node('clock').create_publisher(Clock, '/clock', CLOCK_QOS)
+
+    def heard_late():
+        clock.publish(Clock(clock=Time(sec=7)))
+        own.executor.spin_once(timeout_sec=0.0)
+        return node.writer.written[f'/{names.EXTERNAL_JOINT_TORQUES_TOPIC}'] > 0
+
+    studio.stream_until(heard_late)
+    own.executor.remove_node(node)
+    node.destroy_node()
+    with AnyReader([bag]) as reader:
+        times = {(each.topic, time) for each, time, _ in reader.messages()}
+    assert {time for _, time in times} == {7 * 10**9}
+    assert {'/plan', '/corrections'} <= {topic for topic, _ in times}
 
 
 def test_a_killed_recorder_leaves_a_whole_bag_and_the_next_one_goes_on_with_it(
