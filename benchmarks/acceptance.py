@@ -2,6 +2,7 @@
 
     make acceptance                              # ten seeds of Press, Reach and Push
     make acceptance ARGS='--seeds 2 --tasks press'
+    make acceptance ARGS='--preset 1'            # the second preset of each task is taught
 
 For each task the median Regret of the plan shown last, as a share of the initial plan's; whether
 the arm ever had to hold; whether θ of the session and θ of its recording agree to the last bit;
@@ -41,15 +42,19 @@ def main() -> int:
     parser.add_argument('--seeds', type=int, default=10, help='sessions of each task')
     parser.add_argument('--first-seed', type=int, default=0, help='the first of their seeds')
     parser.add_argument('--tasks', nargs='+', default=TASKS, help='tasks')
+    parser.add_argument('--preset', type=int, default=0, help='number of the preset to be taught')
     parser.add_argument('--domain', type=int, default=87, help='ROS domain of the sessions')
     parser.add_argument('--keep', type=Path, help='folder in which the sessions stay')
     parser.add_argument('options', nargs='*', help='passed on to `reward_learning session`')
     options = parser.parse_args()
+    further = options.options
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
         results = {
             task: [
-                run_session(task, seed, folder, options.domain, options.options)
+                run_session(
+                    task, seed, folder, options.domain, [*taught(task, options.preset), *further]
+                )
                 for seed in range(options.first_seed, options.first_seed + options.seeds)
             ]
             for task in options.tasks
@@ -92,6 +97,12 @@ def run_session(
         flush=True,
     )
     return summary
+
+
+def taught(task: str, preset: int) -> list[str]:
+    """Return the options of a session whose participant wants one of the task's presets."""
+    theta = list(core.load_task(task).presets.values())[preset]
+    return ['--participant-theta', *map(str, theta)]
 
 
 def regret_of_prior_mean(name: str, theta: list[float]) -> float:
