@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from reward_learning_ros import core
+from reward_learning_ros.core.cores import single_threaded_children
 from reward_learning_ros.core.errors import CancelledError, RewardLearningError
 from reward_learning_ros.learning.lesson import Lesson, learn, warm_up
 from reward_learning_ros.learning.parameters import LearningParameters
@@ -85,7 +86,8 @@ class LearningWorker:
         self._process = self._context.Process(
             target=_serve, args=(theirs, self._parameters), name='learning', daemon=True
         )
-        self._process.start()
+        with single_threaded_children():
+            self._process.start()
         theirs.close()
         self._connection = ours
         self._is_ready = False

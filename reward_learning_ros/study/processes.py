@@ -14,15 +14,9 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from reward_learning_ros.core.cores import SINGLE_THREADED
 from reward_learning_ros.study.jobs import ATTEMPTS, JobError, Outcome, WorkerDiedError, attempt
 
-# A worker is one core's work; libraries must not start a thread for every core in each.
-SINGLE_THREADED = {
-    'NUMBA_NUM_THREADS': '1',
-    'OMP_NUM_THREADS': '1',
-    'OPENBLAS_NUM_THREADS': '1',
-    'MKL_NUM_THREADS': '1',
-}
 # A process that was told to end and has not is killed.
 _END_SEC = 5.0
 # Spawned, because a fork would copy the locks of running threads.
@@ -116,7 +110,8 @@ def _serve(packed: bytes, way: Connection) -> None:
     # Ctrl-C reaches the whole group; the parent decides what becomes of its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    os.environ.update(SINGLE_THREADED)
+    # A worker is one core's work.
+    os.environ.update(SINGLE_THREADED, NUMBA_NUM_THREADS='1')
     function = attempt(pickle.loads, packed)
     while True:
         try:
