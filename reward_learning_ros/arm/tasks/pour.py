@@ -9,11 +9,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from reward_learning_ros.arm.description import FR3, JOINT_COUNT
-from reward_learning_ros.arm.kinematics import (
-    GRIPPER_DOWN,
-    Kinematics,
-    UnreachablePlanError,
-)
+from reward_learning_ros.arm.kinematics import Kinematics, UnreachablePlanError
 from reward_learning_ros.arm.tasks.simulated import (
     LIBRARY_SIZE,
     Array,
@@ -21,6 +17,7 @@ from reward_learning_ros.arm.tasks.simulated import (
     predict_in,
 )
 from reward_learning_ros.arm.tasks.tool_space import path_lengths
+from reward_learning_ros.arm.tool_path import GRIPPER_DOWN
 from reward_learning_ros.arm.world import Outcome, World
 from reward_learning_ros.arm.worlds import load_scene
 from reward_learning_ros.core.scenery import Thing
