@@ -5,10 +5,9 @@
     make acceptance ARGS='--preset 1'            # the second preset of each task is taught
 
 For each task the median Regret of the plan shown last, as a share of the initial plan's; whether
-a limit was touched, and how often the arm held because a process was late; whether θ of the
-session and that of its recording agree to the last bit; and the time from the end of a correction
-to the new plan. Beside it stands the Regret of the plan for the mean of the prior, which is what
-one gets without having asked anybody.
+the arm ever had to hold; whether θ of the session and θ of its recording agree to the last bit;
+and the time from the end of a correction to the new plan. Beside it stands the Regret of the plan
+for the mean of the prior, which is what one gets without having asked anybody.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -36,8 +34,6 @@ BETA = 10.0
 MAX_CORRECTIONS = 6
 LONGEST_SESSION_SEC = 900.0
 PRIOR_SAMPLES = 100_000
-# The arm held because a process did not get a core in time: no limit was touched.
-LATE = re.compile(r'asleep|s old|not heard from')
 
 
 def main() -> int:
@@ -131,17 +127,15 @@ def judge(task: str, sessions: list[dict[str, Any] | None]) -> bool:
     unasked = statistics.median(share(session, 'regret_without_corrections') for session in done)
     latencies = [latency for session in done for latency in session['latency_sec']]
     latency = statistics.median(latencies) if latencies else float('inf')
-    faults = [fault for session in done for fault in session['faults']]
-    late = [fault for fault in faults if LATE.search(fault)]
+    faults = sum(len(session['faults']) for session in done)
     disagreeing = sum(session['agrees_with_live'] is False for session in done)
     verdicts = {
         f'median regret {regret:.1%}': regret <= LARGEST_REGRET_SHARE,
         f'median latency {latency:.2f} s': latency <= LARGEST_LATENCY_SEC,
-        f'{len(faults) - len(late)} limits touched or other faults': len(faults) == len(late),
+        f'{faults} faults': faults == 0,
         f'{disagreeing} of {len(done)} differ from their recording': disagreeing == 0,
     }
     print(f'{task}: median regret without corrections {unasked:.1%}')
-    print(f'{task}: {len(late)} times the arm held because a process was late')
     for text, is_good in verdicts.items():
         print(f'{task}: {text}: {"as it must be" if is_good else "NOT ENOUGH"}')
     return all(verdicts.values())

@@ -21,13 +21,12 @@ from reward_learning_ros.bags.session_topics import (
     WRENCH,
     SessionTopics,
 )
-from reward_learning_ros.sensing.arrivals import Arrivals
+from reward_learning_ros.sensing.arrivals import WIDEST, Arrivals
 from reward_learning_ros.sensing.bulk_decoding import BulkDecoder, DecodedRows
 from reward_learning_ros.sensing.decoding import FRANKA_ROBOT_STATE
 from reward_learning_ros.sensing.layout import DOUBLES, STRING, STRINGS, Field, Schema
 from reward_learning_ros.sensing.samples import JOINT_COUNT, STREAM_WIDTHS, Stream
 
-_WIDEST = max(STREAM_WIDTHS.values())
 # For each part the fields that each stream is made of.
 _FIELDS: dict[str, dict[Stream, tuple[str, ...]]] = {
     TORQUES: {Stream.TORQUE: ('effort',)},
@@ -106,7 +105,7 @@ class ArmSamples:
                 values.append(value)
         if not rows:
             none = np.empty(0, dtype=np.int64)
-            return Arrivals(stream=none, time_ns=none, values=np.empty((0, _WIDEST)))
+            return Arrivals(stream=none, time_ns=none, values=np.empty((0, WIDEST)))
         # As they came: by message, and within one in the order of its streams.
         order = np.argsort(np.concatenate(rows), kind='stable')
         return Arrivals(
@@ -152,7 +151,7 @@ class _TopicReader:
                     text = f'{" and ".join(names)} of {self._topic.type_name} must be {needed} '
                     self._note(file, block, decoded.rows, f'{text}numbers')
                     continue
-                wide = np.zeros((len(values), _WIDEST))
+                wide = np.zeros((len(values), WIDEST))
                 wide[:, : values.shape[1]] = values
                 found.append((stream, decoded.rows, time_ns, wide))
         if self._decoder.malformed:

@@ -18,6 +18,16 @@ RELEASED, GAP, CLOCK_JUMP, TIMEOUT, ZEROED = range(5)
 ONSET, END = 0, 1
 
 _JOINTS = (JOINT_COUNT,)
+# What is gathered during a contact and told at its end.
+_OF_A_CONTACT = [
+    ('peak_statistic', 'f8'),
+    ('peak_torque', 'f8'),
+    ('peak_force', 'f8'),
+    ('ticks', 'i8'),
+    ('saturated', 'i8'),
+    ('zero_wrench', 'i8'),
+    ('gap_ns', 'i8'),
+]
 STATE = np.dtype(
     [
         ('mode', 'i8'),
@@ -71,13 +81,7 @@ STATE = np.dtype(
         ('gap_start_ns', 'i8'),
         ('direction', 'f8', _JOINTS),
         ('onset_ns', 'i8'),
-        ('peak_statistic', 'f8'),
-        ('peak_torque', 'f8'),
-        ('peak_force', 'f8'),
-        ('ticks', 'i8'),
-        ('saturated', 'i8'),
-        ('zero_wrench', 'i8'),
-        ('gap_ns', 'i8'),
+        *_OF_A_CONTACT,
         ('total_saturated', 'i8'),
         ('total_zero_wrench', 'i8'),
     ]
@@ -91,13 +95,7 @@ EVENT = np.dtype(
         ('onset_ns', 'i8'),
         ('end_ns', 'i8'),
         ('reason', 'i8'),
-        ('peak_statistic', 'f8'),
-        ('peak_torque', 'f8'),
-        ('peak_force', 'f8'),
-        ('ticks', 'i8'),
-        ('saturated', 'i8'),
-        ('zero_wrench', 'i8'),
-        ('gap_ns', 'i8'),
+        *_OF_A_CONTACT,
     ]
 )
 

@@ -23,7 +23,7 @@ from reward_learning_ros.core.samplers.kernels import (
     load,
 )
 
-# Attempts at corrections drawn at once, before they are drawn one by one.
+# Attempts at corrections of which only the whole is looked at, before each one is.
 _QUICK_ATTEMPTS = 16
 
 _COUNTS = types.Array(types.int64, 2, 'C')
@@ -44,50 +44,6 @@ class Members(NamedTuple):
 MEMBERS_TYPE = types.NamedTuple(
     [types.Array(types.float64, k, 'C') for k in (3, 2, 1, 2, 1, 1)], Members
 )
-
-
-@numba.njit(
-    types.boolean(FEATURES_TYPE, SPACE_TYPE, _ARRAY2, GENERATOR_TYPE, types.int64),
-    cache=True,
-    nogil=True,
-    error_model='numpy',
-)
-def _draw_admissible(
-    features: Features, space: Space, deltas: np.ndarray, rng: np.random.Generator, size: int
-) -> bool:
-    """Fill `deltas` as `draw` does, each so that its trajectory has a reward, too."""
-    rows, waypoints = space.profiles.shape
-    dimensions = space.plan.shape[1]
-    trajectory = space.plan.copy()
-    moved = np.empty_like(trajectory)
-    values = np.empty(size)
-    for row in range(rows):
-        found = False
-        for _ in range(kernels.DRAW_ATTEMPTS):
-            for axis in range(dimensions):
-                low = space.delta_low[row, axis]
-                deltas[row, axis] = low + (space.delta_high[row, axis] - low) * rng.random()
-                for waypoint in range(waypoints):
-                    moved[waypoint, axis] = (
-                        trajectory[waypoint, axis]
-                        + space.profiles[row, waypoint] * deltas[row, axis]
-                    )
-            found = True
-            for waypoint in range(space.driven[row, 0], space.driven[row, 1]):
-                for axis in range(dimensions):
-                    value = moved[waypoint, axis]
-                    if value < space.workspace_low[axis] or value > space.workspace_high[axis]:
-                        found = False
-            if found and space.discounts[row] != 0.0:
-                features(moved, values)
-                for feature in range(size):
-                    found = found and np.isfinite(values[feature])
-            if found:
-                break
-        if not found:
-            return False
-        trajectory[:] = moved
-    return True
 
 
 @numba.njit(
@@ -113,23 +69,20 @@ def fill_uniform(
         if np.isfinite(space.workspace_low[axis]) or np.isfinite(space.workspace_high[axis]):
             bounded = True
     origin = np.zeros(statistics.shape[1])
+    values = np.zeros(statistics.shape[1] - 1)
     counts = np.zeros((kernels.KINDS, 2), dtype=np.int64)
     for index in range(deltas.shape[0]):
         inside = False
         steps = 4 * rows if bounded else 0
-        for _ in range(_QUICK_ATTEMPTS):
-            inside = draw(space, deltas[index], rng)
+        for attempt in range(_QUICK_ATTEMPTS + kernels.DRAW_ATTEMPTS):
+            # Where little of the space is admissible: look after each correction, walk farther.
+            rewarded = attempt >= _QUICK_ATTEMPTS
+            if rewarded:
+                steps = 16 * rows
+            inside = draw(features, space, deltas[index], values, rewarded, rng)
             inside = inside and load(features, space, scratch, deltas[index])
             if inside:
                 break
-        if not inside:
-            # Little of the space is admissible: look after each correction, and walk farther.
-            steps = 16 * rows
-            for _ in range(kernels.DRAW_ATTEMPTS):
-                inside = _draw_admissible(features, space, deltas[index], rng, origin.shape[0] - 1)
-                inside = inside and load(features, space, scratch, deltas[index])
-                if inside:
-                    break
         if not inside:
             # So little that only a walk from the plan itself is left.
             steps = 256 * rows

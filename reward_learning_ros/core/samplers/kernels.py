@@ -210,17 +210,38 @@ def load(features: Features, space: Space, scratch: Scratch, deltas: np.ndarray)
     return inside
 
 
-@numba.njit(types.boolean(SPACE_TYPE, _array(2), GENERATOR_TYPE), cache=True, nogil=True)
-def draw(space: Space, deltas: np.ndarray, rng: np.random.Generator) -> bool:
+@numba.njit(
+    types.boolean(FEATURES_TYPE, SPACE_TYPE, _array(2), VECTOR, types.boolean, GENERATOR_TYPE),
+    cache=True,
+    nogil=True,
+    error_model='numpy',
+)
+def draw(
+    features: Features,
+    space: Space,
+    deltas: np.ndarray,
+    values: np.ndarray,
+    rewarded: bool,
+    rng: np.random.Generator,
+) -> bool:
     """Fill `deltas` with random corrections, one after the other inside the workspace.
 
     Where the workspace does not bind they are uniform in the space. Where it binds they are only
     a start for moves at η = 0, because earlier corrections do not know of later ones. Returns
     whether a correction was found for every row.
+
+    Args:
+        features: Of one trajectory.
+        space: The space.
+        deltas: (K, m) to be filled.
+        values: (d,) room for features.
+        rewarded: Whether each correction must lead to a trajectory that has a reward.
+        rng: Of all random numbers.
     """
     rows, waypoints = space.profiles.shape
     dimensions = space.plan.shape[1]
     trajectory = space.plan.copy()
+    moved = np.empty_like(trajectory)
     complete = True
     for row in range(rows):
         found = False
@@ -228,20 +249,24 @@ def draw(space: Space, deltas: np.ndarray, rng: np.random.Generator) -> bool:
             for axis in range(dimensions):
                 low = space.delta_low[row, axis]
                 deltas[row, axis] = low + (space.delta_high[row, axis] - low) * rng.random()
+                for waypoint in range(waypoints):
+                    moved[waypoint, axis] = trajectory[waypoint, axis] + (
+                        space.profiles[row, waypoint] * deltas[row, axis]
+                    )
             found = True
             for waypoint in range(space.driven[row, 0], space.driven[row, 1]):
                 for axis in range(dimensions):
-                    value = trajectory[waypoint, axis] + (
-                        space.profiles[row, waypoint] * deltas[row, axis]
-                    )
+                    value = moved[waypoint, axis]
                     if value < space.workspace_low[axis] or value > space.workspace_high[axis]:
                         found = False
+            if found and rewarded and space.discounts[row] != 0.0:
+                features(moved, values)
+                for feature in range(values.shape[0]):
+                    found = found and np.isfinite(values[feature])
             if found:
                 break
         complete = complete and found
-        for waypoint in range(waypoints):
-            for axis in range(dimensions):
-                trajectory[waypoint, axis] += space.profiles[row, waypoint] * deltas[row, axis]
+        trajectory[:] = moved
     return complete
 
 
