@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -96,6 +96,29 @@ def diagnostic_from_message(message: Any) -> Diagnostic:
             hardware_id=message.hardware_id,
             values=values,
         )
+
+
+def status_values(message: Any, names: Sequence[str]) -> Mapping[str, str]:
+    """Return the values of a diagnostic_msgs/DiagnosticStatus that carries a record.
+
+    Raises:
+        MessageError: One of the names is missing, or the message cannot be used.
+    """
+    values = diagnostic_from_message(message).values
+    if not all(name in values for name in names):
+        raise MessageError(STATUS_TYPE, 'values', sorted(values), f'must have {", ".join(names)}')
+    return values
+
+
+def whole_number(values: Mapping[str, str], name: str) -> int:
+    """Return one of these values as a number.
+
+    Raises:
+        MessageError: It is no whole number, or negative.
+    """
+    if not values[name].isdecimal():
+        raise MessageError(STATUS_TYPE, f'values, {name}', values[name], 'must be a whole number')
+    return int(values[name])
 
 
 def diagnostic_report_from_message(message: Any) -> DiagnosticReport:

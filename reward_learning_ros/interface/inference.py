@@ -12,7 +12,8 @@ from reward_learning_ros.interface.diagnostics import (
     STATUS_TYPE,
     Diagnostic,
     Level,
-    diagnostic_from_message,
+    status_values,
+    whole_number,
 )
 from reward_learning_ros.interface.records import MessageError, Record, reading
 
@@ -134,32 +135,22 @@ def inference_status_from_message(message: Any) -> InferenceStatus:
     Raises:
         MessageError: A field of the message cannot be used.
     """
-    values = diagnostic_from_message(message).values
-    for name in _ATTRIBUTES:
-        if name not in values:
-            raise MessageError(
-                STATUS_TYPE, 'values', sorted(values), f'must have {", ".join(_ATTRIBUTES)}'
-            )
-    numbers = {}
-    for name in (*_STAMPS, 'heard', 'plan_stamp_ns'):
+    values = status_values(message, _ATTRIBUTES)
+    stamps = {}
+    for name in _STAMPS:
         texts = [text for text in values[name].split(',') if text]
         if not all(text.isdecimal() for text in texts):
             raise MessageError(
                 STATUS_TYPE, f'values, {name}', values[name], 'must be whole numbers'
             )
-        numbers[name] = tuple(int(text) for text in texts)
-    for name in ('heard', 'plan_stamp_ns'):
-        if len(numbers[name]) != 1:
-            raise MessageError(STATUS_TYPE, f'values, {name}', values[name], 'must be one number')
+        stamps[name] = tuple(int(text) for text in texts)
     with reading(STATUS_TYPE, {name: f'values, {name}' for name in _ATTRIBUTES}):
         return InferenceStatus(
             state=values['state'],  # type: ignore[arg-type]  # checked there
             event=values['event'],  # type: ignore[arg-type]
-            corrections_ns=numbers['corrections_ns'],
-            considered_ns=numbers['considered_ns'],
-            learned_from_ns=numbers['learned_from_ns'],
-            heard=numbers['heard'][0],
-            plan_stamp_ns=numbers['plan_stamp_ns'][0],
+            **stamps,
+            heard=whole_number(values, 'heard'),
+            plan_stamp_ns=whole_number(values, 'plan_stamp_ns'),
             reasons=tuple(values['reasons'].split(_SEPARATOR)) if values['reasons'] else (),
             fault=values['fault'],
             quality={

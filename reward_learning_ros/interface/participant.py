@@ -10,7 +10,8 @@ from typing import Any
 from reward_learning_ros.interface.diagnostics import (
     STATUS_TYPE,
     Diagnostic,
-    diagnostic_from_message,
+    status_values,
+    whole_number,
 )
 from reward_learning_ros.interface.records import FloatArray, MessageError, Record, reading
 
@@ -70,26 +71,17 @@ def participant_status_from_message(message: Any) -> ParticipantStatus:
     Raises:
         MessageError: A field of the message cannot be used.
     """
-    values = diagnostic_from_message(message).values
-    for name in _ATTRIBUTES:
-        if name not in values:
-            raise MessageError(
-                STATUS_TYPE, 'values', sorted(values), f'must have {", ".join(_ATTRIBUTES)}'
-            )
+    values = status_values(message, _ATTRIBUTES)
     try:
         theta = json.loads(values['theta'])
     except ValueError:
         raise MessageError(
             STATUS_TYPE, 'values, theta', values['theta'], 'must be a list of numbers'
         ) from None
-    if not values['pushes'].isdecimal():
-        raise MessageError(
-            STATUS_TYPE, 'values, pushes', values['pushes'], 'must be a whole number'
-        )
     with reading(STATUS_TYPE, {name: f'values, {name}' for name in _ATTRIBUTES}):
         return ParticipantStatus(
             state=values['state'],  # type: ignore[arg-type]  # checked there
             theta=theta,
             beta=values['beta'],  # type: ignore[arg-type]
-            pushes=int(values['pushes']),
+            pushes=whole_number(values, 'pushes'),
         )

@@ -12,11 +12,11 @@ from reward_learning_ros.interface.diagnostics import (
     STATUS_TYPE,
     Diagnostic,
     Level,
-    diagnostic_from_message,
+    status_values,
+    whole_number,
 )
 from reward_learning_ros.interface.records import (
     FloatArray,
-    MessageError,
     Record,
     check_frame,
     reading,
@@ -52,6 +52,12 @@ class PlaybackStatus(Record):
     """Share of the plan's duration, 0 to 1."""
     fault: str = ''
     """What is wrong; empty unless the state is FAULT."""
+    faults: int = 0
+    """How often something was wrong so far; who missed the moment still learns of it here."""
+    last_fault: str = ''
+    """What was wrong last, also after the arm went on."""
+    stamp_ns: int = 0
+    """When it was so, by the clock of ROS; 0 if that is not known."""
 
     def __post_init__(self) -> None:
         try:
@@ -60,10 +66,13 @@ class PlaybackStatus(Record):
             states = ', '.join(state.value for state in PlaybackState)
             raise self.refusal('state', self.state, f'must be one of {states}') from None
         self._check_stamp('plan_stamp_ns')
+        self._check_stamp('stamp_ns')
         self._set_number('plan_time_sec', minimum=0.0)
         self._set_number('progress', minimum=0.0, maximum=1.0)
         if bool(self.fault) != (self.state is PlaybackState.FAULT):
             raise self.refusal('fault', self.fault, 'must be given if and only if state is fault')
+        if self.faults < 0:
+            raise self.refusal('faults', self.faults, 'must not be negative')
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,6 +102,9 @@ def diagnostic_of(status: PlaybackStatus) -> Diagnostic:
             'plan_time_sec': repr(status.plan_time_sec),
             'progress': repr(status.progress),
             'fault': status.fault,
+            'faults': str(status.faults),
+            'last_fault': status.last_fault,
+            'stamp_ns': str(status.stamp_ns),
         },
     )
 
@@ -103,29 +115,19 @@ def playback_status_from_message(message: Any) -> PlaybackStatus:
     Raises:
         MessageError: A field of the message cannot be used.
     """
-    values = diagnostic_from_message(message).values
     attributes = ('state', 'plan_stamp_ns', 'plan_time_sec', 'progress', 'fault')
-    for name in attributes:
-        if name not in values:
-            raise MessageError(
-                STATUS_TYPE, 'values', sorted(values), f'must have {", ".join(attributes)}'
-            )
-    try:
-        plan_stamp_ns = int(values['plan_stamp_ns'])
-    except ValueError:
-        raise MessageError(
-            STATUS_TYPE,
-            'values, plan_stamp_ns',
-            values['plan_stamp_ns'],
-            'must be whole nanoseconds',
-        ) from None
+    values = status_values(message, attributes)
     with reading(STATUS_TYPE, {name: f'values, {name}' for name in attributes}):
         return PlaybackStatus(
             state=values['state'],  # type: ignore[arg-type]  # checked there
-            plan_stamp_ns=plan_stamp_ns,
+            plan_stamp_ns=whole_number(values, 'plan_stamp_ns'),
             plan_time_sec=values['plan_time_sec'],  # type: ignore[arg-type]
             progress=values['progress'],  # type: ignore[arg-type]
             fault=values['fault'],
+            # Recordings of before do not have these.
+            faults=whole_number({'faults': '0', **values}, 'faults'),
+            last_fault=values.get('last_fault', ''),
+            stamp_ns=whole_number({'stamp_ns': '0', **values}, 'stamp_ns'),
         )
 
 

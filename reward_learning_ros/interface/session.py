@@ -10,9 +10,10 @@ from reward_learning_ros.interface.diagnostics import (
     STATUS_TYPE,
     Diagnostic,
     Level,
-    diagnostic_from_message,
+    status_values,
+    whole_number,
 )
-from reward_learning_ros.interface.records import MessageError, Record, reading
+from reward_learning_ros.interface.records import Record, reading
 
 _STATUS_NAME = 'session'
 
@@ -90,24 +91,13 @@ def session_status_from_message(message: Any) -> SessionStatus:
     Raises:
         MessageError: A field of the message cannot be used.
     """
-    values = diagnostic_from_message(message).values
     attributes = ('state', 'passes', 'corrections', 'end', 'reason')
-    for name in attributes:
-        if name not in values:
-            raise MessageError(
-                STATUS_TYPE, 'values', sorted(values), f'must have {", ".join(attributes)}'
-            )
-    numbers = {}
-    for name in ('passes', 'corrections'):
-        if not values[name].isdecimal():
-            raise MessageError(
-                STATUS_TYPE, f'values, {name}', values[name], 'must be a whole number'
-            )
-        numbers[name] = int(values[name])
+    values = status_values(message, attributes)
     with reading(STATUS_TYPE, {name: f'values, {name}' for name in attributes}):
         return SessionStatus(
             state=values['state'],  # type: ignore[arg-type]  # checked there
             end=values['end'] or None,  # type: ignore[arg-type]
             reason=values['reason'],
-            **numbers,
+            passes=whole_number(values, 'passes'),
+            corrections=whole_number(values, 'corrections'),
         )

@@ -122,6 +122,7 @@ def test_times_must_increase_from_zero_by_at_least_a_nanosecond(times, row):
         ('playback_status', {'state': 'dancing', 'fault': ''}),
         ('playback_status', {'state': PlaybackState.FAULT, 'fault': ''}),
         ('playback_status', {'state': PlaybackState.IDLE, 'fault': 'why'}),
+        ('playback_status', {'faults': -1}),
         ('playback_status', {'progress': 1.5}),
         ('theta_samples', {'features': ()}),
         ('theta_samples', {'features': 'abc'}),
