@@ -34,6 +34,7 @@ from reward_learning_ros.interface.playback import (
     deformation_from_message,
     playback_status_from_message,
 )
+from reward_learning_ros.interface.recorder import RecorderStatus, recorder_status_from_message
 from reward_learning_ros.interface.records import MessageError, Record, RecordError
 from reward_learning_ros.interface.robot_state import (
     JointReading,
@@ -77,6 +78,7 @@ __all__ = [
     'PoseReading',
     'Record',
     'RecordError',
+    'RecorderStatus',
     'SceneObject',
     'SessionEnd',
     'SessionState',
@@ -96,6 +98,7 @@ __all__ = [
     'plan_from_message',
     'playback_status_from_message',
     'pose_reading_from_message',
+    'recorder_status_from_message',
     'session_status_from_message',
     'theta_samples_from_message',
     'theta_summary_from_message',

@@ -91,6 +91,11 @@ class Correction(Record):
         self._set_number('peak_force', minimum=0.0)
         self._set_number('confidence', minimum=0.0, maximum=1.0)
 
+    @property
+    def end_ns(self) -> int:
+        """When the contact ended."""
+        return self.stamp_ns + round(self.duration_sec * 1e9)
+
 
 def joint_name_of(correction: Correction) -> str:
     """Return the joint's name in the message: the tool frame and the attributes."""

@@ -25,6 +25,7 @@ from reward_learning_ros.interface import (
     DiagnosticReport,
     Level,
     PlaybackState,
+    RecorderStatus,
 )
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.arm_sources import ArmSource, make_sources
@@ -34,6 +35,7 @@ from reward_learning_ros.nodes.conversions import (
     diagnostic_report_to_message,
     plan_from_message,
     playback_status_from_message,
+    recorder_status_to_message,
 )
 from reward_learning_ros.nodes.correction_recorder_parameters import (
     KINESTHETIC,
@@ -90,8 +92,13 @@ class CorrectionRecorderNode(Node):
         self._repetitions = 0
         self._no_shift_until_ns = 0
         self._offset_sec = 0.0
+        self._last_correction_ns = 0
+        self._published: RecorderStatus | None = None
         self._corrections_publisher = self.create_publisher(
             MultiDOFJointTrajectory, names.CORRECTIONS_TOPIC, names.CORRECTIONS_QOS
+        )
+        self._status_publisher = self.create_publisher(
+            DiagnosticStatus, names.RECORDER_STATUS_TOPIC, names.LATCHED_QOS
         )
         self._deformation_publisher = self.create_publisher(
             Vector3Stamped, names.DEFORMATION_TOPIC, names.DEFORMATION_QOS
@@ -227,6 +234,7 @@ class CorrectionRecorderNode(Node):
         ):
             self._end_open_contact()
         self._publish_corrections(self.teleoperation.advance(self._now_ns()))
+        self._publish_status()
         self._publish_deformation()
 
     def _end_open_contact(self) -> None:
@@ -238,12 +246,21 @@ class CorrectionRecorderNode(Node):
         for correction in corrections:
             record = correction.to_record(self._tool_frame)
             self._corrections_publisher.publish(correction_to_message(record))
+            self._last_correction_ns = record.stamp_ns
             self.get_logger().info(
                 f'correction at {correction.onset_plan_sec:.2f} s of the plan: '
                 f'{100 * np.linalg.norm(correction.vector_m):.1f} cm in '
                 f'{correction.duration_sec:.2f} s, {correction.peak_force_n:.0f} N, '
                 f'confidence {correction.confidence:.2f}'
             )
+
+    def _publish_status(self) -> None:
+        status = RecorderStatus(
+            in_contact=self._is_open, last_correction_ns=self._last_correction_ns
+        )
+        if status != self._published:
+            self._status_publisher.publish(recorder_status_to_message(status))
+            self._published = status
 
     def _publish_deformation(self) -> None:
         shift_m, now_ns = self._shift_m, self._now_ns()

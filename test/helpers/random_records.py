@@ -21,6 +21,7 @@ from reward_learning_ros.interface import (
     PlaybackState,
     PlaybackStatus,
     PoseReading,
+    RecorderStatus,
     SceneObject,
     SessionEnd,
     SessionState,
@@ -97,6 +98,9 @@ def playback_status(rng: np.random.Generator) -> PlaybackStatus:
         plan_time_sec=rng.exponential(),
         progress=rng.uniform(),
         fault='joint 4 = reflex & "stop"' if state is PlaybackState.FAULT else '',
+        faults=int(rng.integers(1, 9)),
+        last_fault='joint 4 = reflex & "stop"',
+        stamp_ns=stamp(rng),
     )
 
 
@@ -130,6 +134,10 @@ def inference_status(rng: np.random.Generator) -> InferenceStatus:
         fault='' if rng.random() < 0.5 else 'a fault',
         quality={'max_r_hat': repr(rng.normal())},
     )
+
+
+def recorder_status(rng: np.random.Generator) -> RecorderStatus:
+    return RecorderStatus(in_contact=rng.random() < 0.5, last_correction_ns=stamp(rng))
 
 
 def participant_status(rng: np.random.Generator) -> ParticipantStatus:
@@ -230,6 +238,7 @@ ALL = {
         session_status,
         inference_status,
         participant_status,
+        recorder_status,
         deformation,
         theta_summary,
         theta_samples,

@@ -16,13 +16,20 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from helpers.ros import DEADLINE_SEC, PrivateRos
-from reward_learning_ros.interface import Correction, Plan, PlaybackState, PlaybackStatus
+from reward_learning_ros.interface import (
+    Correction,
+    Plan,
+    PlaybackState,
+    PlaybackStatus,
+    RecorderStatus,
+)
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
     correction_from_message,
     diagnostic_report_from_message,
     plan_to_message,
     playback_status_to_message,
+    recorder_status_from_message,
 )
 from reward_learning_ros.nodes.conversions.basics import pose_message, time_message
 from reward_learning_ros.nodes.correction_recorder import CorrectionRecorderNode
@@ -94,6 +101,7 @@ class RecorderBench:
         self.arm = self.outside.create_node('arm')
         self.corrections: list[Correction] = []
         self.shifts_m: list[np.ndarray] = []
+        self.statuses: list[RecorderStatus] = []
         self.diagnostics: dict[str, str] = {}
         self.time_ns = 0
         self.sent = 0
@@ -108,6 +116,12 @@ class RecorderBench:
             names.CORRECTIONS_TOPIC,
             lambda message: self.corrections.append(correction_from_message(message)),
             names.CORRECTIONS_QOS,
+        )
+        subscribe(
+            DiagnosticStatus,
+            names.RECORDER_STATUS_TOPIC,
+            lambda message: self.statuses.append(recorder_status_from_message(message)),
+            names.LATCHED_QOS,
         )
         subscribe(
             Vector3Stamped,

@@ -107,6 +107,9 @@ def test_the_plan_gives_way_while_the_person_pushes_and_keeps_it(bench):
     # It follows the tool, which the push moves by 18 N / 300 N/m in y.
     assert bench.shifts_m[-1][1] > 0.02
     assert np.linalg.norm(bench.shifts_m[0]) < 0.005
+    # Who shows plans is told of it, and of the correction that came of it.
+    assert [status.in_contact for status in bench.statuses] == [False, True, False]
+    assert bench.statuses[-1].last_correction_ns == bench.corrections[0].stamp_ns
     # A new plan holds what was taught: its shift is zero again.
     bench.shifts_m.clear()
     new = make_plan(stamp_ns=START_NS + 10 * NANOSECONDS)

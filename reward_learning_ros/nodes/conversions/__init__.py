@@ -15,12 +15,16 @@ from reward_learning_ros.interface import (
     plan_from_message,
     playback_status_from_message,
     pose_reading_from_message,
+    recorder_status_from_message,
     session_status_from_message,
     theta_samples_from_message,
     theta_summary_from_message,
     wrench_reading_from_message,
 )
-from reward_learning_ros.nodes.conversions.correction import correction_to_message
+from reward_learning_ros.nodes.conversions.correction import (
+    correction_to_message,
+    recorder_status_to_message,
+)
 from reward_learning_ros.nodes.conversions.diagnostics import (
     diagnostic_report_to_message,
     diagnostic_to_message,
@@ -82,6 +86,8 @@ __all__ = [
     'playback_status_to_message',
     'pose_reading_from_message',
     'pose_reading_to_message',
+    'recorder_status_from_message',
+    'recorder_status_to_message',
     'scene_markers',
     'session_status_from_message',
     'session_status_to_message',

@@ -1,16 +1,19 @@
-"""A correction as trajectory_msgs/MultiDOFJointTrajectory."""
+"""A correction as MultiDOFJointTrajectory, and the status of who records it."""
 
 from __future__ import annotations
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 
-from reward_learning_ros.interface import Correction
+from reward_learning_ros.interface import Correction, RecorderStatus
 from reward_learning_ros.interface.correction import joint_name_of
+from reward_learning_ros.interface.recorder import recorder_diagnostic_of
 from reward_learning_ros.nodes.conversions.basics import (
     duration_message,
     header_message,
     transform_message,
 )
+from reward_learning_ros.nodes.conversions.diagnostics import diagnostic_to_message
 
 
 def correction_to_message(correction: Correction) -> MultiDOFJointTrajectory:
@@ -31,3 +34,8 @@ def correction_to_message(correction: Correction) -> MultiDOFJointTrajectory:
             )
         ],
     )
+
+
+def recorder_status_to_message(status: RecorderStatus) -> DiagnosticStatus:
+    """Return the recorder's status as a diagnostic whose values are the status' fields."""
+    return diagnostic_to_message(recorder_diagnostic_of(status))
