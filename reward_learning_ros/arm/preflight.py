@@ -15,6 +15,10 @@ from reward_learning_ros.parameters import ParameterError, Parameters, parameter
 Array = NDArray[np.float64]
 
 
+# What is said of an arm that is too far from the start of its plan begins with this.
+START_POSE = 'start pose'
+
+
 @dataclass(frozen=True, kw_only=True)
 class PreflightParameters(Parameters):
     """What the controller and the arm are set to, and what is expected of them."""
@@ -185,9 +189,9 @@ def check_start(config: PreflightParameters, tool_m: Array, start_m: Array) -> C
     distance = float(np.linalg.norm(np.asarray(tool_m) - np.asarray(start_m)))
     found = f'{distance:.2f} m from the start of the plan'
     if distance <= config.start_distance_m:
-        return Check(name='start pose', found=found)
+        return Check(name=START_POSE, found=found)
     return Check(
-        name='start pose',
+        name=START_POSE,
         found=found,
         advice=f'allowed: {config.start_distance_m:.2f} m; go home first',
         blocks=True,

@@ -20,6 +20,8 @@ from reward_learning_ros.nodes.session_conductor_parameters import SessionConduc
 
 _MOVING = (PlaybackState.HOMING, PlaybackState.PLAYING)
 _IN_PASS = (SessionState.PLAYING, SessionState.HOLDING)
+# Decisions after which an arm that was asked to go home, and was not seen going, is there already.
+_HOME_PATIENCE = 20
 # State, reason, what to ask for, how it ended.
 _Step = tuple[SessionState, str, 'Action | None', 'SessionEnd | None']
 
@@ -34,6 +36,7 @@ class Action(enum.Enum):
     START = 'start'
     STOP = 'stop'
     RESUME = 'resume'
+    HOME = 'home'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +48,14 @@ class SessionView:
         missing: nodes that were not heard lately.
         corrections: how many were made.
         is_inferring: whether something can still be learned from them.
+        is_pushing: whether one is being made.
     """
 
     playback: PlaybackStatus | None = None
     missing: tuple[str, ...] = ()
     corrections: int = 0
     is_inferring: bool = False
+    is_pushing: bool = False
 
 
 class Conductor:
@@ -80,6 +85,10 @@ class Conductor:
         self._was_seen_moving = self._is_in_pass
         # Unknown of a pass that another conductor began: it does not count as a quiet one.
         self._corrections_before_pass = -1
+        # From where the arm is, the plan cannot be started: it goes home first.
+        self._is_too_far = False
+        # How often it was looked since it was asked to go home; None if it does not go there.
+        self._looks_on_way_home: int | None = None
 
     def accept(self) -> None:
         """Take the plan that is shown as what the person wants.
@@ -105,9 +114,20 @@ class Conductor:
             raise ConductorRefusedError(f'the session is {self.status.state.value}, not holding')
         self._may_go_on = True
 
+    def is_too_far(self) -> None:
+        """Take note that playback does not start, because the arm is far from the plan."""
+        self._is_too_far = True
+
+    def went_home(self) -> None:
+        """Take note that playback lets the arm go home."""
+        self._is_too_far = False
+        self._looks_on_way_home = 0
+
     def started(self) -> None:
-        """Take note that playback began a pass."""
+        """Take note that playback began a pass, or goes on."""
         self._may_go_on = False
+        if self._looks_on_way_home is not None:
+            return
         self._was_seen_moving = False
         if not self._is_in_pass:
             self._is_in_pass = True
@@ -145,6 +165,8 @@ class Conductor:
             return SessionState.ENDED, '', None, self._wanted_end
         if view.missing or playback is None or playback.plan_stamp_ns == 0:
             return self._waiting(view)
+        if self._is_on_way_home(playback):
+            return SessionState.WAITING, 'the arm goes home', None, None
         if is_moving:
             if not self._is_in_pass:
                 # Not started here: by an operator, or by a conductor before this one.
@@ -168,6 +190,8 @@ class Conductor:
     def _between_passes(self, view: SessionView) -> _Step:
         if self._is_in_pass and not self._was_seen_moving:
             return SessionState.PLAYING, '', None, None
+        if view.is_pushing:
+            return SessionState.PLAYING, 'somebody pushes the arm', None, None
         if view.is_inferring:
             return SessionState.INFERRING, '', None, None
         was_quiet = self._is_in_pass and view.corrections == self._corrections_before_pass
@@ -178,11 +202,29 @@ class Conductor:
             self._end(SessionEnd.MAX_PASSES)
         if self._wanted_end is not None:
             return SessionState.ENDED, '', None, self._wanted_end
-        return SessionState.PLAYING, '', Action.START, None
+        return SessionState.PLAYING, '', self._begin_pass, None
+
+    @property
+    def _begin_pass(self) -> Action:
+        return Action.HOME if self._is_too_far else Action.START
+
+    def _is_on_way_home(self, playback: PlaybackStatus) -> bool:
+        """Tell whether the arm goes home; one that holds on the way is not said to."""
+        looks = self._looks_on_way_home
+        if looks is None or playback.state in (PlaybackState.FAULT, PlaybackState.PAUSED):
+            return False
+        if playback.state is PlaybackState.HOMING:
+            self._looks_on_way_home = _HOME_PATIENCE
+            return True
+        if looks < _HOME_PATIENCE:
+            self._looks_on_way_home = looks + 1
+            return True
+        self._looks_on_way_home = None
+        return False
 
     def _at_rest(self, playback: PlaybackStatus) -> _Step:
         """Decide where the arm stands: before the first pass, or held on the way."""
-        action, reason = Action.START, ''
+        action, reason = self._begin_pass, ''
         if playback.state is PlaybackState.FAULT:
             action, reason = Action.RESUME, playback.fault
         elif playback.state is PlaybackState.PAUSED:

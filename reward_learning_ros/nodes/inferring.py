@@ -20,6 +20,7 @@ from reward_learning_ros.interface import (
     InferenceStatus,
     Plan,
     PlaybackState,
+    RecorderStatus,
 )
 from reward_learning_ros.learning import Learner, Lesson
 from reward_learning_ros.learning.lesson import tool_paths_of
@@ -97,6 +98,8 @@ class Inferring:
         self.learner = Learner(self.paths)
         self.worker = LearningWorker(self.config)
         self._playback: PlaybackState | None = None
+        self._recorder = RecorderStatus()
+        self._last_heard_ns = 0
         self._event = InferenceEvent.STARTED
         self._considered: tuple[int, ...] = ()
         self._at_work: tuple[int, ...] = ()
@@ -148,6 +151,10 @@ class Inferring:
             self.learner.keep_only(status.counted_among(c.stamp_ns for c in past.corrections))
             self._shown_from = status.learned_from_ns
 
+    def hear(self, stamp_ns: int) -> None:
+        """Take note that a correction came, of whatever use it is."""
+        self._last_heard_ns = max(self._last_heard_ns, stamp_ns)
+
     def correct(self, correction: Correction) -> None:
         """Take a correction.
 
@@ -174,6 +181,10 @@ class Inferring:
     def watch(self, playback: PlaybackState) -> None:
         """Take note of what playback does."""
         self._playback = playback
+
+    def feel(self, recorder: RecorderStatus) -> None:
+        """Take note of whether somebody pushes."""
+        self._recorder = recorder
 
     def undo(self) -> News:
         """Forget the last correction, and show what it was a correction of.
@@ -202,12 +213,15 @@ class Inferring:
         """Look after the learning; return what is to be published, if anything."""
         if self.plan is None:
             return self._show(self.paths.initial_plan(0), ()) if self.now_ns() > 0 else None
-        outcome = self.worker.poll()
-        news = None if outcome is None else self._take(outcome)
         if self._is_due():
             self._at_work = self._stamps
             self.worker.submit(self.learner.sequences())
-        if news is None and self._is_over():
+        # No plan is changed under a hand that pushes: its correction would be cut off. What has
+        # been learned waits until the hand lets go, and until it is known what comes of that.
+        is_pushing = self._recorder.is_pushing(self._last_heard_ns)
+        outcome = None if self.worker.is_busy and is_pushing else self.worker.poll()
+        news = None if outcome is None else self._take(outcome)
+        if news is None and not is_pushing and self._is_over():
             # The next pass begins at the plan again: its corrections are not built on these.
             news = self._show(self.plan, self._shown_from)
         return news

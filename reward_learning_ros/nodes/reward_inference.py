@@ -28,6 +28,7 @@ from reward_learning_ros.interface import (
     SceneObject,
 )
 from reward_learning_ros.interface.inference import inference_diagnostic_of
+from reward_learning_ros.interface.records import stamp_ns_of
 from reward_learning_ros.learning import Lesson
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
@@ -42,6 +43,7 @@ from reward_learning_ros.nodes.conversions import (
     plan_markers,
     plan_to_message,
     playback_status_from_message,
+    recorder_status_from_message,
     scene_markers,
     theta_samples_to_message,
     theta_summary_to_message,
@@ -134,6 +136,9 @@ class RewardInferenceNode(Node):
             DiagnosticStatus, names.PLAYBACK_STATUS_TOPIC, self._on_playback, names.LATCHED_QOS
         )
         self.create_subscription(
+            DiagnosticStatus, names.RECORDER_STATUS_TOPIC, self._on_recorder, names.LATCHED_QOS
+        )
+        self.create_subscription(
             PathMessage,
             names.RECORDED_PLAN_TOPIC,
             self._on_recorded_plan,
@@ -167,6 +172,7 @@ class RewardInferenceNode(Node):
             self._publish(News(plan=self.inferring.plan))
 
     def _on_correction(self, message: MultiDOFJointTrajectory) -> None:
+        self.inferring.hear(stamp_ns_of(message.header.stamp))
         try:
             self.inferring.correct(correction_from_message(message, frame_id=self._base_frame))
         except RewardLearningError as error:
@@ -180,6 +186,12 @@ class RewardInferenceNode(Node):
             self.inferring.watch(playback_status_from_message(message).state)
         except RewardLearningError as error:
             self.get_logger().error(f'playback status refused: {error}')
+
+    def _on_recorder(self, message: DiagnosticStatus) -> None:
+        try:
+            self.inferring.feel(recorder_status_from_message(message))
+        except RewardLearningError as error:
+            self.get_logger().error(f'recorder status refused: {error}')
 
     def _on_ideal(self, message: PathMessage) -> None:
         try:

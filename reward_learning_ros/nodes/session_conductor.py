@@ -14,21 +14,25 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
+from reward_learning_ros.arm.preflight import START_POSE
 from reward_learning_ros.bags.reading import BagReader
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
     InferenceState,
     InferenceStatus,
     PlaybackStatus,
+    RecorderStatus,
     SessionState,
     SessionStatus,
 )
+from reward_learning_ros.interface.records import stamp_ns_of
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conducting import Action, Conductor, SessionView
 from reward_learning_ros.nodes.conversions import (
     correction_from_message,
     inference_status_from_message,
     playback_status_from_message,
+    recorder_status_from_message,
     session_status_from_message,
     session_status_to_message,
 )
@@ -49,6 +53,7 @@ _SERVICES = {
     Action.START: names.PLAYBACK_START_SERVICE,
     Action.STOP: names.PLAYBACK_STOP_SERVICE,
     Action.RESUME: names.PLAYBACK_RESUME_SERVICE,
+    Action.HOME: names.PLAYBACK_HOME_SERVICE,
 }
 
 
@@ -63,7 +68,9 @@ class SessionConductorNode(Node):
         self._heartbeat = Heartbeat(self)
         self._playback: PlaybackStatus | None = None
         self._inference: InferenceStatus | None = None
+        self._recorder = RecorderStatus()
         self._corrections: set[int] = set()
+        self._last_heard_ns = 0
         self._published: SessionStatus | None = None
         self._is_asking = False
         self._next_request_sec = 0.0
@@ -82,6 +89,9 @@ class SessionConductorNode(Node):
         )
         self.create_subscription(
             DiagnosticStatus, names.INFERENCE_STATUS_TOPIC, self._on_inference, names.LATCHED_QOS
+        )
+        self.create_subscription(
+            DiagnosticStatus, names.RECORDER_STATUS_TOPIC, self._on_recorder, names.LATCHED_QOS
         )
         # Not `_clients`, which is rclpy's own.
         self._playback_clients = {
@@ -110,7 +120,14 @@ class SessionConductorNode(Node):
         except RewardLearningError as error:
             self.get_logger().error(f'playback status refused: {error}')
 
+    def _on_recorder(self, message: DiagnosticStatus) -> None:
+        try:
+            self._recorder = recorder_status_from_message(message)
+        except RewardLearningError as error:
+            self.get_logger().error(f'recorder status refused: {error}')
+
     def _on_correction(self, message: MultiDOFJointTrajectory) -> None:
+        self._last_heard_ns = max(self._last_heard_ns, stamp_ns_of(message.header.stamp))
         try:
             self._corrections.add(correction_from_message(message).stamp_ns)
         except RewardLearningError as error:
@@ -143,6 +160,7 @@ class SessionConductorNode(Node):
             missing=self._missing(),
             corrections=len(self._corrections),
             is_inferring=self._is_inferring(),
+            is_pushing=self._recorder.is_pushing(self._last_heard_ns),
         )
         action = self.conductor.decide(view)
         if action is not None:
@@ -183,8 +201,11 @@ class SessionConductorNode(Node):
         self._is_asking = False
         if not response.success:
             self.get_logger().warning(f'playback does not {action.value}: {response.message}')
-            return
-        if action is not Action.STOP:
+            if action is Action.START and response.message.startswith(START_POSE):
+                self.conductor.is_too_far()
+        elif action is Action.HOME:
+            self.conductor.went_home()
+        elif action is not Action.STOP:
             self.conductor.started()
 
     def _publish(self) -> None:

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from reward_learning_ros import core
-from reward_learning_ros.interface import Correction, InferenceState, PlaybackState
+from reward_learning_ros.interface import (
+    Correction,
+    InferenceState,
+    PlaybackState,
+    RecorderStatus,
+)
 from reward_learning_ros.learning import learn
 from reward_learning_ros.learning.worker import LearningWorker, Outcome
 from reward_learning_ros.nodes.inferring import InferenceRefusedError, Inferring, Past
@@ -80,6 +85,7 @@ class Desk:
 
     def correct(self, *arguments, **options):
         correction = self.correction(*arguments, **options)
+        self.inferring.hear(correction.stamp_ns)
         self.inferring.correct(correction)
         return correction
 
@@ -107,6 +113,36 @@ def test_online_it_learns_after_every_correction():
     assert len(desk.plans) == 3
     # The second one was of the second plan.
     assert [len(sequence) for sequence in desk.inferring.worker.learned[-1]] == [1, 1]
+
+
+def test_no_plan_changes_under_a_hand_that_pushes():
+    desk = Desk().start()
+    desk.inferring.watch(PlaybackState.PLAYING)
+    first = desk.correct(2)
+    desk.inferring.feel(RecorderStatus(in_contact=True, last_correction_ns=first.stamp_ns))
+    desk.advance()
+    assert (len(desk.plans), desk.lessons) == (1, [])
+    second = desk.correction(4)
+    # That it is over may be heard before what came of it.
+    desk.inferring.feel(RecorderStatus(last_correction_ns=second.stamp_ns))
+    desk.advance()
+    assert len(desk.plans) == 1
+    desk.inferring.hear(second.stamp_ns)
+    desk.inferring.correct(second)
+    desk.advance()
+    assert [lesson.corrections for lesson in desk.lessons] == [2]
+    assert len(desk.plans) == 2
+
+
+def test_what_was_learned_is_shown_after_a_touch_that_was_no_correction():
+    desk = Desk().start()
+    desk.inferring.watch(PlaybackState.PLAYING)
+    first = desk.correct(2)
+    desk.inferring.feel(RecorderStatus(in_contact=True, last_correction_ns=first.stamp_ns))
+    desk.advance()
+    desk.inferring.feel(RecorderStatus(last_correction_ns=first.stamp_ns))
+    desk.advance()
+    assert (len(desk.plans), len(desk.lessons)) == (2, 1)
 
 
 def test_after_a_pass_it_learns_from_all_of_its_corrections():

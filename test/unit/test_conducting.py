@@ -91,6 +91,48 @@ def test_the_next_pass_waits_for_what_is_being_learned():
     assert one.decide(view('finished')) is Action.START
 
 
+def test_a_push_at_the_end_of_the_plan_is_waited_for():
+    one = conductor(quiet_pass_accepts=True)
+    play(one)
+    assert one.decide(view('finished', is_pushing=True)) is None
+    assert one.status.state is SessionState.PLAYING
+    assert one.decide(view('finished', corrections=1, is_inferring=True)) is None
+    assert one.decide(view('finished', corrections=1)) is Action.START
+    assert one.status.end is None
+
+
+def test_an_arm_too_far_from_the_plan_goes_home_first_and_that_is_no_pass():
+    one = conductor()
+    play(one, corrections=1)
+    assert one.decide(view('finished', corrections=1)) is Action.START
+    one.is_too_far()
+    assert one.decide(view('finished', corrections=1)) is Action.HOME
+    one.went_home()
+    # Not heard yet, on the way, held there, and on the way again.
+    for state, action in (('finished', None), ('homing', None), ('homing', None)):
+        assert one.decide(view(state, corrections=1)) is action
+    assert (one.status.state, one.status.reason) == (SessionState.WAITING, 'the arm goes home')
+    one.decide(view('fault', corrections=1))
+    one.started()
+    assert one.decide(view('homing', corrections=1)) is None
+    assert one.status.passes == 1
+    assert one.decide(view('idle', corrections=1)) is Action.START
+    one.started()
+    one.decide(view('homing', corrections=1))
+    assert (one.status.state, one.status.passes) == (SessionState.PLAYING, 2)
+
+
+def test_an_arm_that_is_home_already_is_started_after_a_while():
+    one = conductor()
+    assert one.decide(view('idle')) is Action.START
+    one.is_too_far()
+    assert one.decide(view('idle')) is Action.HOME
+    one.went_home()
+    actions = [one.decide(view('idle')) for _ in range(30)]
+    assert Action.START in actions
+    assert one.status.passes == 0
+
+
 def test_it_ends_after_the_last_pass():
     one = conductor(max_passes=2)
     play(one)
