@@ -34,10 +34,10 @@ _CHECK_MARGIN = 0.005
 
 # How long the difference between the arm's motion and the new path may take to vanish: the
 # shortest that the limits allow is taken. A longer one would lead the tool far from the path.
-_BLEND_TIMES_SEC = (0.2, 0.3, 0.45, 0.7, 1.0, 1.5, 2.0)
+_BLEND_TIMES_SEC = (0.2, 0.3, 0.45, 0.7, 1.0, 1.5, 2.0, 3.0, 4.5)
 
 # Slowing down by more than this is no longer the motion that was asked for.
-_SLOWEST_FACTOR = 50.0
+SLOWEST_FACTOR = 50.0
 _SLOWING_STEP = 1.15
 
 # Motion below this is rest: a blend out of it would be invisible.
@@ -182,6 +182,8 @@ def time_path(
     limits: ArmLimits,
     kinematics: Kinematics,
     start: MotionState | None = None,
+    start_speed: float | None = None,
+    slowest_factor: float = SLOWEST_FACTOR,
 ) -> JointTrajectory:
     """Run along a path in a given time, or in the shortest longer time that the limits allow.
 
@@ -192,6 +194,10 @@ def time_path(
         kinematics: of the arm, for the tool's speed.
         start: what the arm is commanded at the start; None starts at rest on the path. The motion
             takes over position, velocity and acceleration without a step and joins the path.
+        start_speed: in paths per second, at which progress along the path begins; by default the
+            part of the start's velocity that points along it. Somebody who pushes the arm gives
+            it a velocity, but no progress.
+        slowest_factor: slowing down by more than this is given up.
 
     Returns:
         The trajectory.
@@ -202,13 +208,15 @@ def time_path(
     if not 0.0 < duration_sec < np.inf:
         raise InvalidInputError(f'duration_sec is {duration_sec}; allowed: above 0')
     spline = CubicSpline(path.parameter, path.joints_rad)
-    longest_sec = _SLOWEST_FACTOR * duration_sec
+    longest_sec = slowest_factor * duration_sec
     total_sec = duration_sec
     violations: tuple[Violation, ...] = ()
     while total_sec <= longest_sec:
         demanded: list[float] = []
         for blend_sec in _BLEND_TIMES_SEC:
-            trajectory = _assemble(path, spline, total_sec, duration_sec, start, blend_sec)
+            trajectory = _assemble(
+                path, spline, total_sec, duration_sec, start, start_speed, blend_sec
+            )
             violations, factor = _check(trajectory, limits, kinematics)
             if not violations:
                 return trajectory
@@ -231,6 +239,8 @@ def plan_motion(
     rotations: ArrayLike | None = None,
     start: MotionState | None = None,
     start_parameter: float = 0.0,
+    start_speed: float | None = None,
+    slowest_factor: float = SLOWEST_FACTOR,
 ) -> JointTrajectory:
     """Turn a plan's tool waypoints into a joint trajectory.
 
@@ -242,6 +252,7 @@ def plan_motion(
         rotations: as in `Kinematics.follow`.
         start: as in `time_path`; its posture also guides inverse kinematics.
         start_parameter: where on the curve through the waypoints, in [0, 1), to begin.
+        start_speed, slowest_factor: as in `time_path`; the path is what is left of the curve.
 
     Returns:
         The trajectory.
@@ -258,7 +269,13 @@ def plan_motion(
     )
     _require_inside(path, limits)
     return time_path(
-        path, duration_sec=duration_sec, limits=limits, kinematics=kinematics, start=start
+        path,
+        duration_sec=duration_sec,
+        limits=limits,
+        kinematics=kinematics,
+        start=start,
+        start_speed=start_speed,
+        slowest_factor=slowest_factor,
     )
 
 
@@ -327,6 +344,7 @@ def _assemble(
     total_sec: float,
     requested_sec: float,
     start: MotionState | None,
+    start_speed: float | None,
     blend_sec: float,
 ) -> JointTrajectory:
     """Build the trajectory of one duration and one blend time, not yet checked."""
@@ -337,9 +355,10 @@ def _assemble(
         blend_sec = 0.0
     else:
         slope, bend = spline(0.0, 1), spline(0.0, 2)
-        # The part of the present velocity that points along the path is kept; the rest fades.
-        along = float(start.velocities_rad_s @ slope) / max(float(slope @ slope), 1e-12)
-        start_rate = min(max(along, 0.0) * total_sec, 0.3 * LARGEST_START_RATE)
+        # What of the present velocity is not progress along the path fades.
+        if start_speed is None:
+            start_speed = float(start.velocities_rad_s @ slope) / max(float(slope @ slope), 1e-12)
+        start_rate = min(max(start_speed, 0.0) * total_sec, 0.3 * LARGEST_START_RATE)
         rate = start_rate / total_sec
         offset = start.positions_rad - spline(0.0)
         offset_velocity = start.velocities_rad_s - slope * rate

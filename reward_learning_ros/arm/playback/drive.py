@@ -92,8 +92,13 @@ class Drive:
         self.motion = self._planner.to_configuration(joints_rad, start, start_sec=start_sec)
         self.is_anchored = True
 
-    def replace(self, plan: Plan, shift_m: Array) -> bool:
+    def replace(self, plan: Plan, shift_m: Array, *, is_other: bool) -> bool:
         """Change the rest of the motion without a step in position, velocity or acceleration.
+
+        Args:
+            plan: along which it goes on.
+            shift_m: (3,) by which the plan is shifted.
+            is_other: whether it went along another plan so far.
 
         Returns:
             Whether it was changed; so near to its end it is not.
@@ -108,7 +113,7 @@ class Drive:
                 return False
             speed = (motion.parameter(start_sec + 1e-3) - parameter) / 1e-3
             trajectory = self._planner.rest(
-                plan, shift_m, parameter, speed, motion.state(start_sec)
+                plan, shift_m, parameter, speed, motion.state(start_sec), is_other=is_other
             )
             if self._clock().steady_sec + self._config.lead_sec / 2 < start_sec:
                 self.motion = Motion(

@@ -35,6 +35,10 @@ Array = NDArray[np.float64]
 _SHORTEST_APPROACH_SEC = 1.0
 # The rest of a plan takes at least this long, so that its end has time to slow down in.
 _SHORTEST_REST_SEC = 0.3
+# While the arm moves there is no time to look for ever slower motions. But however little is left
+# of a plan, another one may be far away: to join it, so much time may be taken.
+_SLOWEST_REST_FACTOR = 4.0
+_LONGEST_JOIN_SEC = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +107,8 @@ class MotionPlanner:
         parameter: float,
         speed: float,
         start: MotionState | None,
+        *,
+        is_other: bool = False,
     ) -> JointTrajectory:
         """Plan the rest of a plan, out of a motion.
 
@@ -112,6 +118,7 @@ class MotionPlanner:
             parameter: where on its curve to begin, below 1.
             speed: along the curve at the start, 1/s.
             start: the commanded state at the start; None starts at rest on the curve.
+            is_other: whether the motion was along another plan.
         """
         left = 1.0 - parameter
         # The rest goes at the speed that the whole has between its ramps. With c that speed and v
@@ -119,7 +126,17 @@ class MotionPlanner:
         # T = 1 / ((1 - r) c + r v / 2), as in `curve.progress`.
         cruise = 1.0 / (plan.duration_sec * (1.0 - RAMP_FRACTION)) / left
         duration = 1.0 / ((1.0 - RAMP_FRACTION) * cruise + RAMP_FRACTION / 2 * speed / left)
-        return self._along(plan, shift_m, max(duration, _SHORTEST_REST_SEC), start, parameter)
+        duration = max(duration, _SHORTEST_REST_SEC)
+        join_factor = _LONGEST_JOIN_SEC / duration if is_other else 0.0
+        return self._along(
+            plan,
+            shift_m,
+            duration,
+            start,
+            parameter,
+            start_speed=speed / left,
+            slowest_factor=max(_SLOWEST_REST_FACTOR, join_factor),
+        )
 
     def to_configuration(
         self, joints_rad: Array, start: MotionState, *, start_sec: float
@@ -162,6 +179,7 @@ class MotionPlanner:
         duration_sec: float,
         start: MotionState | None,
         parameter: float,
+        **timing: float,
     ) -> JointTrajectory:
         return plan_motion(
             plan.positions + shift_m,
@@ -171,6 +189,7 @@ class MotionPlanner:
             rotations=Rotation.from_quat(plan.orientations).as_matrix(),
             start=start,
             start_parameter=parameter,
+            **timing,
         )
 
 

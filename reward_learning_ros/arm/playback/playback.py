@@ -50,6 +50,8 @@ class Playback:
         view: what is known about the arm; whoever listens to the arm writes it.
         state: what it does.
         fault: why it holds, empty unless the state is FAULT.
+        faults: how often it held so far.
+        last_fault: why it held last.
         warning: what it could not do without holding, empty if all is well.
         planner: makes its motions.
     """
@@ -60,6 +62,8 @@ class Playback:
         self.view = ArmView()
         self.state = PlaybackState.IDLE
         self.fault = ''
+        self.faults = 0
+        self.last_fault = ''
         self.warning = ''
         self._clock = clock
         self._guards = Guards(config=config, kinematics=self.planner.kinematics)
@@ -79,9 +83,9 @@ class Playback:
     def status(self) -> PlaybackStatus:
         """Return what it does, with which plan, and how far it is."""
         plan_time, progress = 0.0, 0.0
-        plan = self._plan
+        plan, now = self._plan, self._clock()
         if plan is not None and self._rest is not None:
-            parameter = self._rest.parameter(self._clock().steady_sec)
+            parameter = self._rest.parameter(now.steady_sec)
             shares = np.linspace(0.0, 1.0, len(plan.times_sec))
             plan_time = float(np.interp(parameter, shares, plan.times_sec))
             progress = min(plan_time / plan.duration_sec, 1.0)
@@ -91,6 +95,9 @@ class Playback:
             plan_time_sec=plan_time,
             progress=progress,
             fault=self.fault,
+            faults=self.faults,
+            last_fault=self.last_fault,
+            stamp_ns=max(now.ros_ns, 0),
         )
 
     @property
@@ -241,8 +248,7 @@ class Playback:
             return self._drive.command(now)
         except SetPointError as error:
             self._keep_rest()
-            self.fault = str(error)
-            self.state = PlaybackState.FAULT
+            self._fail(str(error))
             return None
 
     def _jump(self, now: Now, last: Now | None) -> str | None:
@@ -348,7 +354,7 @@ class Playback:
         self._wanted_shift_m = np.zeros(3)
 
     def _replace(self, plan: Plan, shift_m: Array) -> None:
-        if self._drive.replace(plan, shift_m):
+        if self._drive.replace(plan, shift_m, is_other=plan is not self._plan):
             self._rest = self._drive.motion
             self._shift_m = np.array(shift_m)
 
@@ -366,9 +372,13 @@ class Playback:
 
     def _hold(self, reason: str) -> None:
         self._halt()
-        self.fault = reason
-        self.state = PlaybackState.FAULT
+        self._fail(reason)
         self._drive.is_anchored = False
+
+    def _fail(self, reason: str) -> None:
+        self.state = PlaybackState.FAULT
+        self.fault = self.last_fault = reason
+        self.faults += 1
 
     def _elapsed(self, motion: Motion) -> float:
         return float(motion.law.at(self._clock().steady_sec)[0][0])

@@ -93,6 +93,16 @@ def test_a_new_plan_goes_on_where_the_old_one_was(bench):
     assert before <= bench.playback.status().progress < before + 0.1
 
 
+def test_a_plan_far_away_is_joined_even_where_little_is_left(bench):
+    bench.start(straight_plan(bench.arm.time_ns, duration_sec=8.0), play_sec=7.2)
+    assert 0.85 < bench.playback.status().progress < 0.99
+    far = straight_plan(bench.arm.time_ns, end=(0.6, -0.3, 0.45), duration_sec=8.0)
+    bench.playback.set_plan(far)
+    bench.run_until(PlaybackState.FINISHED)
+    assert bench.playback.status().faults == 0
+    assert_smooth(bench)
+
+
 def test_a_deformation_shifts_the_rest_of_the_plan(bench):
     bench.start(play_sec=1.0)
     shift = np.zeros(3)
@@ -107,6 +117,26 @@ def test_a_deformation_shifts_the_rest_of_the_plan(bench):
     bench.run_until(PlaybackState.FINISHED)
     np.testing.assert_allclose(bench.tool_set_points()[-1], [0.6, 0.25, 0.2], atol=1e-3)
     assert_smooth(bench)
+
+
+@pytest.mark.parametrize('direction', [(0.9, 0.4, 0.0), (-0.9, -0.4, 0.0), (0.0, 0.0, 1.0)])
+def test_pushing_the_arm_does_not_make_the_plan_run_faster(bench, direction):
+    plan = straight_plan(bench.arm.time_ns, end=(0.5, 0.1, 0.4), duration_sec=20.0)
+    bench.start(plan, play_sec=6.0)
+    began_sec = bench.playback.status().plan_time_sec
+    shift = np.zeros(3)
+
+    def push():
+        if np.linalg.norm(shift) < 0.1:
+            shift[:] += 0.1 * 0.02 * np.array(direction)
+        bench.playback.set_deformation(
+            Deformation(stamp_ns=bench.arm.time_ns, frame_id='fr3_link0', shift=shift)
+        )
+
+    bench.run(2.0, push)
+    # Between its ramps a plan goes at 1.25 times its average speed.
+    passed_sec = bench.playback.status().plan_time_sec - began_sec
+    assert passed_sec == pytest.approx(2.5, rel=0.1)
 
 
 def test_a_shift_beyond_reach_is_followed_as_far_as_it_goes(bench):
@@ -244,7 +274,10 @@ def test_a_fault_makes_it_hold_say_why_and_wait_for_a_resume(bench, inject, word
     bench.run_until(PlaybackState.PLAYING)
     assert bench.playback.status().progress == pytest.approx(progress, abs=0.02)
     bench.run(0.5)
-    assert bench.playback.status().progress > progress
+    status = bench.playback.status()
+    assert status.progress > progress
+    assert (status.fault, status.faults) == ('', 1)
+    assert words in status.last_fault
     assert_smooth(bench)
 
 
