@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,10 +42,8 @@ class FileInformation:
 def metadata_texts(files: Sequence[FileInformation], ros_distribution: str) -> tuple[str, str]:
     """Return metadata.yaml, and what each MCAP file keeps of it."""
     information = _information(files, ros_distribution)
-    return (
-        yaml.dump({INFORMATION: information}, Dumper=_Dumper, sort_keys=False),
-        yaml.dump(information, Dumper=_Dumper, sort_keys=False),
-    )
+    in_file = yaml.dump(information, Dumper=_Dumper, sort_keys=False)
+    return f'{INFORMATION}:\n{textwrap.indent(in_file, "  ")}', in_file
 
 
 def _information(files: Sequence[FileInformation], ros_distribution: str) -> dict[str, Any]:

@@ -16,12 +16,19 @@ from reward_learning_ros.arm.simulation import SimulatedArm
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.arm_names import RELIABLE_STATE_QOS
 from reward_learning_ros.nodes.conversions.basics import pose_message, vector_message
-from reward_learning_ros.nodes.packed_messages import PackedMessage, marks, stamp_bytes
+from reward_learning_ros.nodes.packed_messages import (
+    PackedMessage,
+    marks,
+    stamp_bytes,
+    without_tail,
+)
 
 Array = NDArray[np.float64]
 
 # franka_robot_state_broadcaster: best effort, depth 1.
 _STATE_QOS = names.ROBOT_STATE_QOS
+# Every so many messages it is looked who listens; what nobody hears is not sent.
+_LOOK_CYCLES = 50
 
 
 class FrankaPublishers:
@@ -51,14 +58,20 @@ class FrankaPublishers:
                 node, names.WRENCH_IN_STIFFNESS_TOPIC, tool, told[kernels.WRENCH_IN_STIFFNESS]
             ),
         )
+        self._heard_channels: list[_Channel] = []
+        self._until_look = 0
         self._joint_states = self._joints(
             node, names.JOINT_STATES_TOPIC, *measured, qos=RELIABLE_STATE_QOS
         )
 
     def publish_state(self, time_ns: int) -> None:
         """Publish everything that franka_robot_state_broadcaster does, but robot_state."""
+        if self._until_look == 0:
+            self._heard_channels = [each for each in self._state_channels if each.is_heard]
+            self._until_look = _LOOK_CYCLES
+        self._until_look -= 1
         stamp = stamp_bytes(time_ns)
-        for channel in self._state_channels:
+        for channel in self._heard_channels:
             channel.send(stamp)
 
     def publish_joint_states(self, time_ns: int) -> None:
@@ -112,7 +125,10 @@ def _wrench(node: Node, topic: str, frame: str, wrench: Array) -> _Channel:
 
 
 class _Channel:
-    """A publisher and the message that it sends over and over, with other numbers."""
+    """A publisher and the message that it sends over and over, with other numbers.
+
+    The last of these numbers end the message.
+    """
 
     def __init__(
         self, publisher: Any, message: Any, places: list[Array], sources: tuple[Array, ...]
@@ -120,8 +136,15 @@ class _Channel:
         # Publisher.publish checks the type each time and guards against being destroyed by
         # another thread; that costs as much as the publishing itself, and here is one thread.
         self._publish = publisher.handle.publish_raw
-        self._message = PackedMessage(serialize_message(message), places)
+        self._publisher = publisher
+        serialized = without_tail(serialize_message(message), places[-1])
+        self._message = PackedMessage(serialized, places)
         self._copies = tuple(zip(self._message.numbers, sources, strict=True))
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._publisher.get_subscription_count())
 
     def send(self, stamp: bytes) -> None:
         """Publish the message with a stamp and the numbers that the sources have now."""

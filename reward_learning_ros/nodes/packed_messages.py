@@ -62,6 +62,15 @@ class PackedMessage:
         return bytes(self._buffer)
 
 
+def without_tail(serialized: bytes, last: Array) -> bytes:
+    """Return a serialized message that ends with given numbers, without what lies behind them.
+
+    rclpy leaves some bytes there if an array is empty, and not every reader puts up with them.
+    """
+    pattern = np.asarray(last, dtype='<f8').tobytes()
+    return serialized[: serialized.rindex(pattern) + len(pattern)]
+
+
 def stamp_bytes(time_ns: int) -> bytes:
     """Return a time as it stands in a serialized message."""
     return _STAMP.pack(*divmod(time_ns, _NANOSECONDS))

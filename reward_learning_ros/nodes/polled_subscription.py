@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+# Best effort hears every publisher, of old and new releases. Deep, so that a process that the
+# machine lets wait for a moment loses nothing at 1 kHz.
+SAMPLES_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=500, reliability=ReliabilityPolicy.BEST_EFFORT
+)
 
 
 class PolledSubscription:

@@ -7,7 +7,8 @@ import os
 import shutil
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import diagnostic_report_to_message
 from reward_learning_ros.nodes.heartbeat import Heartbeat
 from reward_learning_ros.nodes.parameters import declare
+from reward_learning_ros.nodes.polled_subscription import PolledSubscription
 from reward_learning_ros.nodes.running import events_executor, run
 from reward_learning_ros.nodes.session_recorder_parameters import SessionRecorderParameters
 
@@ -33,6 +35,7 @@ SESSION_TOPIC_TYPES = {
     names.PLAYBACK_STATUS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
     names.DEFORMATION_TOPIC: 'geometry_msgs/msg/Vector3Stamped',
     names.CORRECTIONS_TOPIC: 'trajectory_msgs/msg/MultiDOFJointTrajectory',
+    names.RECORDER_STATUS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
     names.THETA_TOPIC: 'std_msgs/msg/Float64MultiArray',
     names.THETA_SAMPLES_TOPIC: 'std_msgs/msg/Float64MultiArray',
     names.DIAGNOSTICS_TOPIC: 'diagnostic_msgs/msg/DiagnosticArray',
@@ -54,6 +57,8 @@ ARM_TOPICS = (
 )
 _QOS = {**names.TOPIC_QOS, arm_names.ARM_STATUS_TOPIC: names.LATCHED_QOS}
 
+# How often it is looked what came: to be woken up by each message costs ten times as much.
+_LOOK_SEC = 0.05
 # Deep: while a second is written to a slow disk, the next one waits in the middleware.
 _DEPTH = 5000
 _DIAGNOSTICS_PERIOD_SEC = 1.0
@@ -74,6 +79,9 @@ class SessionRecorderNode(Node):
         self._not_recorded: list[str] = []
         # What came before simulated time began: it has no time yet.
         self._early: deque[tuple[str, bytes]] = deque(maxlen=_MOST_EARLY)
+        self._subscriptions_by_topic: dict[str, PolledSubscription] = {}
+        # The last look, by the wall's clock and by that of ROS.
+        self._last_look_ns = (time.time_ns(), 0)
         self.writer = BagWriter(
             Path(config.bag),
             compression=config.compression,
@@ -91,6 +99,7 @@ class SessionRecorderNode(Node):
         self._heartbeat = Heartbeat(self)
         # The wall's clock: also while simulated time stands still, nothing may be lost.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(_LOOK_SEC, self.look, clock=steady)
         self.create_timer(config.flush_period_sec, self.flush, clock=steady)
         self.create_timer(_DIAGNOSTICS_PERIOD_SEC, self._publish_diagnostics, clock=steady)
         self.get_logger().info(
@@ -113,28 +122,36 @@ class SessionRecorderNode(Node):
                 self.get_logger().warning(f'{topic} is not recorded: no {type_name} is installed')
             return
         self.writer.add_topic(description)
-        self.create_subscription(
-            message_type, topic, self._callback(description.name), _listening(qos), raw=True
+        self._subscriptions_by_topic[description.name] = PolledSubscription(
+            self, message_type, topic, _listening(qos)
         )
 
-    def _callback(self, topic: str) -> Callable[[bytes], None]:
-        write = self.writer.write
-        now_ns = self._now_ns if self._is_simulated_time else time.time_ns
-
-        # A thousand times a second for every topic of the arm: nothing here that is not needed.
-        def on_message(data: bytes) -> None:
-            time_ns = now_ns()
-            if not time_ns:
-                self._early.append((topic, data))
-                return
-            try:
-                if self._early:
-                    self._write_early(time_ns)
-                write(topic, time_ns, data)
-            except BagWriteError as error:
-                self._report(error)
-
-        return on_message
+    def look(self) -> None:
+        """Write what came since the last look, in the order in which it came."""
+        last_wall_ns, last_ros_ns = self._last_look_ns
+        wall_ns = time.time_ns()
+        ros_ns = self._now_ns() if self._is_simulated_time else wall_ns
+        self._last_look_ns = (wall_ns, ros_ns)
+        came = [
+            (arrival_ns or wall_ns, topic, data)
+            for topic, subscription in self._subscriptions_by_topic.items()
+            for data, arrival_ns in subscription.take()
+        ]
+        came.sort(key=itemgetter(0))
+        if not ros_ns:
+            self._early.extend((topic, data) for _, topic, data in came)
+            return
+        rate = 1.0
+        if self._is_simulated_time:
+            # Simulated time is taken to have passed evenly since then.
+            rate = (ros_ns - (last_ros_ns or ros_ns)) / max(wall_ns - last_wall_ns, 1)
+        try:
+            self._write_early(ros_ns)
+            for arrival_ns, topic, data in came:
+                ago_ns = min(max(wall_ns - arrival_ns, 0), max(wall_ns - last_wall_ns, 0))
+                self.writer.write(topic, ros_ns - round(rate * ago_ns), data)
+        except BagWriteError as error:
+            self._report(error)
 
     def _write_early(self, time_ns: int) -> None:
         """Write what came before time began; with the time 0, a player would wait for hours."""
@@ -189,6 +206,7 @@ class SessionRecorderNode(Node):
     def destroy_node(self) -> None:
         """End the recording, then the node."""
         try:
+            self.look()
             self._write_early(0)
             self.writer.close()
         except BagWriteError as error:

@@ -7,18 +7,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from rclpy.node import Node
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from reward_learning_ros.nodes.arm_sources import ArmSource, Channel
-from reward_learning_ros.nodes.polled_subscription import PolledSubscription
+from reward_learning_ros.nodes.polled_subscription import SAMPLES_QOS, PolledSubscription
 from reward_learning_ros.sensing.errors import DecodingError
 from reward_learning_ros.sensing.samples import Stream
 
-# Best effort hears every publisher, of old and new releases. Deep, so that a process that the
-# machine lets wait for a moment loses nothing at 1 kHz.
-SAMPLES_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=500, reliability=ReliabilityPolicy.BEST_EFFORT
-)
 # How often it is looked who publishes what.
 _GRAPH_PERIOD_SEC = 0.5
 # Silent for longer than this, worse sources are listened to as well.

@@ -48,8 +48,8 @@ from reward_learning_ros.nodes.conversions import (
 )
 from reward_learning_ros.nodes.franka_robot_state import robot_state_type
 from reward_learning_ros.nodes.heartbeat import Heartbeat, HeartbeatWatch
-from reward_learning_ros.nodes.inspection import rate_of
 from reward_learning_ros.nodes.parameters import declare
+from reward_learning_ros.nodes.polled_subscription import SAMPLES_QOS, PolledSubscription
 from reward_learning_ros.nodes.running import events_executor, run
 from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
 from reward_learning_ros.sensing.decoding import FrankaStateDecoder, JointStateDecoder
@@ -57,8 +57,8 @@ from reward_learning_ros.sensing.errors import DecodingError
 
 _GRAPH_PERIOD_SEC = 0.1
 _DIAGNOSTICS_PERIOD_SEC = 1.0
-# Over so many messages their rate is taken.
-_RATE_MESSAGES = 100
+# Over so many looks at the arm the rate of its messages is taken.
+_RATE_LOOKS = 25
 # On the way into a pause the arm still moves.
 _MOVING = (PlaybackState.HOMING, PlaybackState.PLAYING, PlaybackState.PAUSED)
 
@@ -81,9 +81,24 @@ class TrajectoryPlaybackNode(Node):
         self._next_diagnostics_sec = 0.0
         self._logged_warning = ''
         joint_names = kinematics.description.joint_names
-        self._joints = _LatestMessage(JointStateDecoder(joint_names).decode)
-        self._torque = _LatestMessage(JointStateDecoder(joint_names).decode)
-        self._robot_state = _LatestMessage(FrankaStateDecoder().decode)
+        self._joints = _LatestMessage(
+            self,
+            JointState,
+            names.MEASURED_JOINT_STATES_TOPIC,
+            JointStateDecoder(joint_names).decode,
+        )
+        self._torque = _LatestMessage(
+            self,
+            JointState,
+            names.EXTERNAL_JOINT_TORQUES_TOPIC,
+            JointStateDecoder(joint_names).decode,
+        )
+        self._robot_state: _LatestMessage | None = None
+        franka_robot_state = robot_state_type()
+        if franka_robot_state is not None:
+            self._robot_state = _LatestMessage(
+                self, franka_robot_state, names.ROBOT_STATE_TOPIC, FrankaStateDecoder().decode
+            )
         self._status_publisher = self.create_publisher(
             DiagnosticStatus, names.PLAYBACK_STATUS_TOPIC, names.LATCHED_QOS
         )
@@ -115,22 +130,6 @@ class TrajectoryPlaybackNode(Node):
         self.create_subscription(
             DiagnosticStatus, arm_names.ARM_STATUS_TOPIC, self._on_arm_status, names.LATCHED_QOS
         )
-        # A thousand messages a second are only kept; fifty times a second the latest is decoded.
-        streams: list[tuple[type, str, _LatestMessage]] = [
-            (JointState, names.MEASURED_JOINT_STATES_TOPIC, self._joints),
-            (JointState, names.EXTERNAL_JOINT_TORQUES_TOPIC, self._torque),
-        ]
-        franka_robot_state = robot_state_type()
-        if franka_robot_state is not None:
-            streams.append((franka_robot_state, names.ROBOT_STATE_TOPIC, self._robot_state))
-        for message_type, topic, latest in streams:
-            self.create_subscription(
-                message_type,
-                topic,
-                lambda data, latest=latest: latest.keep(data, self._now().steady_sec),
-                names.ROBOT_STATE_QOS,
-                raw=True,
-            )
 
     def _serve(self) -> None:
         for service, action in (
@@ -244,12 +243,12 @@ class TrajectoryPlaybackNode(Node):
         self._publish_if_due()
 
     def _look_at_arm(self) -> None:
-        view = self.playback.view
+        view, now_sec = self.playback.view, self._now().steady_sec
         for latest, stream, fields in (
             (self._joints, view.joints, ('position', 'velocity')),
             (self._torque, view.torque, ('effort',)),
         ):
-            record = latest.take(self._report)
+            record = latest.take(now_sec, self._report)
             if record is None:
                 continue
             values = [value for field in fields for value in getattr(record, field)]
@@ -257,9 +256,10 @@ class TrajectoryPlaybackNode(Node):
                 self._report(f'a state message with {len(values)} values')
                 continue
             stream.take(values, record.time_ns, latest.arrival_sec)
-        state = self._robot_state.take(self._report)
-        if state is not None:
-            view.mode = RobotMode.of(state.robot_mode)
+        if self._robot_state is not None:
+            state = self._robot_state.take(now_sec, self._report)
+            if state is not None:
+                view.mode = RobotMode.of(state.robot_mode)
 
     def _look_at_graph(self) -> None:
         view = self.playback.view
@@ -329,31 +329,37 @@ class TrajectoryPlaybackNode(Node):
 
 
 class _LatestMessage:
-    """The latest serialized message of a topic, decoded when it is looked at."""
+    """The latest message of a topic that brings a thousand a second; only this one is decoded.
 
-    def __init__(self, decode: Callable[[bytes], Any]) -> None:
+    Attributes:
+        arrival_sec: when messages were there last.
+    """
+
+    def __init__(
+        self, node: Node, message_type: Any, topic: str, decode: Callable[[bytes], Any]
+    ) -> None:
+        self._subscription = PolledSubscription(node, message_type, topic, SAMPLES_QOS)
         self._decode = decode
-        self._data: bytes | None = None
-        self._arrivals_sec: deque[float] = deque(maxlen=_RATE_MESSAGES)
+        # When messages were there, and how many.
+        self._looks: deque[tuple[float, int]] = deque(maxlen=_RATE_LOOKS)
         self.arrival_sec = 0.0
 
     def rate_hz(self) -> float:
         """Return how often messages came lately."""
-        return rate_of(list(self._arrivals_sec))
+        if len(self._looks) < 2 or self._looks[-1][0] <= self._looks[0][0]:
+            return 0.0
+        count = sum(count for _, count in self._looks) - self._looks[0][1]
+        return count / (self._looks[-1][0] - self._looks[0][0])
 
-    def keep(self, data: bytes, arrival_sec: float) -> None:
-        """Keep a message instead of the one before."""
-        self._data = data
-        self.arrival_sec = arrival_sec
-        self._arrivals_sec.append(arrival_sec)
-
-    def take(self, report: Callable[[str], None]) -> Any:
-        """Return what a message that was not taken yet says, None if there is none."""
-        data, self._data = self._data, None
-        if data is None:
+    def take(self, now_sec: float, report: Callable[[str], None]) -> Any:
+        """Return what the latest message says, None if none came since the last call."""
+        messages = self._subscription.take()
+        if not messages:
             return None
+        self.arrival_sec = now_sec
+        self._looks.append((now_sec, len(messages)))
         try:
-            return self._decode(data)
+            return self._decode(messages[-1][0])
         except DecodingError as error:
             report(str(error))
             return None
