@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 
@@ -22,7 +23,8 @@ class Heartbeat:
         self._publisher = node.create_publisher(
             String, names.HEARTBEAT_TOPIC, names.DIAGNOSTICS_QOS
         )
-        self._message = String(data=node.get_name())
+        # With which start of it: one that died and came back was away, however briefly.
+        self._message = String(data=f'{node.get_name()} {os.getpid()}.{time.monotonic_ns()}')
         node.create_timer(_PERIOD_SEC, self.beat, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def beat(self) -> None:
@@ -36,14 +38,20 @@ class HeartbeatWatch:
     def __init__(self, node: Node, watched: Sequence[str], timeout_sec: float) -> None:
         self._timeout_sec = timeout_sec
         self._heard_sec = dict.fromkeys(watched, -float('inf'))
+        self._starts: dict[str, str] = {}
         if watched:
             node.create_subscription(
                 String, names.HEARTBEAT_TOPIC, self._on_beat, names.DIAGNOSTICS_QOS
             )
 
     def _on_beat(self, message: String) -> None:
-        if message.data in self._heard_sec:
-            self._heard_sec[message.data] = time.monotonic()
+        name, _, start = message.data.partition(' ')
+        if name not in self._heard_sec:
+            return
+        is_same = self._starts.get(name, start) == start
+        self._starts[name] = start
+        # Another start of it counts from its second beat on, so that it is missed once.
+        self._heard_sec[name] = time.monotonic() if is_same else -float('inf')
 
     @property
     def missing(self) -> tuple[str, ...]:
