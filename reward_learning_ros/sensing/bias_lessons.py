@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 import numba
+import numpy as np
 
 from reward_learning_ros.sensing import bias
 from reward_learning_ros.sensing.bias import FEATURE_COUNT
@@ -105,15 +106,29 @@ def learn_tick(settings: Settings, s: Any, at_once: bool) -> None:
 
 
 @numba.njit(cache=True)
+def forget_windows(s: Any) -> None:
+    """Forgets what was about to teach: it is no longer quiet."""
+    _notice_jump(s, s.torque)
+    s.waiting = 0
+    s.window_count = 0
+
+
+@numba.njit(cache=True)
+def _notice_jump(s: Any, torque: np.ndarray) -> None:
+    """Takes note if the torque (7,) differs from the last window as only a push makes it."""
+    if s.waiting == 0:
+        return
+    square = 0.0
+    for j in range(JOINT_COUNT):
+        square += (torque[j] - s.waiting_torque[s.waiting - 1, j]) ** 2
+    if square > _JUMP_NM**2:
+        s.jump_ns = s.time_ns
+
+
+@numba.njit(cache=True)
 def _required_windows(settings: Settings, s: Any) -> int:
     """Returns how many windows must have stayed quiet before the oldest one teaches."""
-    if s.waiting > 0:
-        square = 0.0
-        for j in range(JOINT_COUNT):
-            now = s.window_torque[j] / s.window_count
-            square += (now - s.waiting_torque[s.waiting - 1, j]) ** 2
-        if square > _JUMP_NM**2:
-            s.jump_ns = s.time_ns
+    _notice_jump(s, s.window_torque / s.window_count)
     certain = 4.0 * settings.model_error_variance
     calm_ns = s.time_ns - s.jump_ns
     if s.bias_variance <= certain or calm_ns <= settings.quiet_windows * _WINDOW_NS:

@@ -265,9 +265,8 @@ class ContactDetector:
         # Until noise was seen, it is taken to be what the bias model leaves at best.
         state['noise_variance'] = self.parameters.model_error_nm**2
         state['fluctuation'] = FLUCTUATION_SHARE * self.parameters.model_error_nm**2
-        for name in ('time_ns', 'bias_time_ns', 'force_time_ns', 'rising_ns', 'crossing_ns'):
+        for name in contact_state.TIMES:
             state[name] = -1
-        state['zero_until_ns'] = state['below_ns'] = state['jump_ns'] = -1
 
     @property
     def in_contact(self) -> bool:

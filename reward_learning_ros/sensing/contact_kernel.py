@@ -13,7 +13,13 @@ import numba
 import numpy as np
 
 from reward_learning_ros.sensing import bias
-from reward_learning_ros.sensing.bias_lessons import FLUCTUATION_SHARE, glance, learn_tick
+from reward_learning_ros.sensing.bias_lessons import (
+    FLUCTUATION_SHARE,
+    forget_windows,
+    glance,
+    learn_tick,
+)
+from reward_learning_ros.sensing.contact_onset import begin_contact, rises
 from reward_learning_ros.sensing.contact_state import (
     CLOCK_JUMP,
     CONTACT,
@@ -42,8 +48,12 @@ _ROUGHNESS_DECAY_SEC = 0.4
 # Mean absolute second difference of white noise with unit variance: √6 · √(2/π).
 _ROUGHNESS_OF_WHITE_NOISE = math.sqrt(6.0) * math.sqrt(2.0 / math.pi)
 _WRENCH_BASELINE_SEC = 1.0
-# The ramp of a push is extended backwards to zero, but no farther than this.
-_LONGEST_RAMP_NS = 250_000_000
+# A push may take the arm to where its bias is not known. There it goes on until the torque has
+# fallen to this share of what it was on the way; after so long it is taken to have ended there.
+_RELEASED_SHARE = 0.5
+_LONGEST_UNSURE_NS = 6_000_000_000
+# What is left of a push after its end must not be taken for bias.
+_AFTERMATH_NS = 300_000_000
 
 
 @numba.njit(cache=True)
@@ -104,7 +114,7 @@ def run(
                 # Without the joints the bias cannot follow the pose and may be anything.
                 s.bias_variance += settings.prior_variance
             s.bias_time_ns = time_ns[i]
-        z, size = _statistic(settings, s, step_sec)
+        z, size, z_if_sure = _statistic(settings, s, step_sec)
         above_on = z > settings.on_threshold and size > settings.on_torque_nm
         above_off = z > settings.off_threshold and size > settings.off_torque_nm
         saturated = False
@@ -122,13 +132,12 @@ def run(
             learn_tick(settings, s, True)
         elif s.phase == IDLE:
             glance(s)
-            if above_off:
-                s.waiting = 0
-                s.window_count = 0
+            if above_off or time_ns[i] < s.released_ns + _AFTERMATH_NS:
+                forget_windows(s)
             else:
                 learn_tick(settings, s, False)
-            if _rises(settings, s, time_ns[i], step_sec, z, above_on, above_off):
-                _begin_contact(settings, s)
+            if rises(settings, s, time_ns[i], step_sec, z, size, above_on, above_off):
+                begin_contact(settings, s)
                 events[count].kind = ONSET
                 events[count].tick = i
                 events[count].time_ns = time_ns[i]
@@ -147,9 +156,15 @@ def run(
             s.zero_until_ns = 0
         elif above_off:
             s.below_ns = -1
+            if above_on:
+                # Only that is sure: where a bias is wrong, what is left hovers about the other.
+                s.unsure_ns = -1
+        elif _is_held(settings, s, time_ns[i], size, z_if_sure):
+            s.below_ns = -1
         else:
             if s.below_ns < 0:
-                s.below_ns = time_ns[i]
+                is_lost = s.unsure_ns >= 0 and time_ns[i] - s.unsure_ns >= _LONGEST_UNSURE_NS
+                s.below_ns = s.unsure_ns if is_lost else time_ns[i]
             if time_ns[i] - s.below_ns >= settings.off_dwell_ns:
                 end_ns = max(s.below_ns - settings.delay_ns, s.onset_ns)
                 count = end(s, i, end_ns, RELEASED, events, count)
@@ -200,6 +215,7 @@ def _restart(
     s.covariance[0, 0] += drifted
     if s.time_ns < 0 or jumped:
         s.jump_ns = -1
+        s.released_ns = 0
         s.force_time_ns = -1
         if s.zero_until_ns > 0:
             s.zero_until_ns = -1
@@ -215,6 +231,7 @@ def _restart(
     s.evidence_sec = 0.0
     s.rising_ns = -1
     s.crossing_ns = -1
+    s.sudden_ns = -1
     s.glance_count = 0
     s.window_count = 0
     s.waiting = 0
@@ -270,8 +287,10 @@ def _filter_force(
 
 
 @numba.njit(cache=True)
-def _statistic(settings: Settings, s: Any, step_sec: float) -> tuple[float, float]:
+def _statistic(settings: Settings, s: Any, step_sec: float) -> tuple[float, float, float]:
     """Returns the residual's size in standard deviations and in N·m.
+
+    The third number is the first, if the bias were no less certain than where the contact began.
 
     If the torque has come to fluctuate more than when the noise was learned, that is the noise. A
     rough signal, such as a burst of noise, is expected to leave roughness / white · √(h / 4τ)
@@ -279,7 +298,9 @@ def _statistic(settings: Settings, s: Any, step_sec: float) -> tuple[float, floa
     """
     passed = min(step_sec / (4.0 * settings.time_constant_sec), 1.0)
     squares = 0.0
+    squares_if_sure = 0.0
     size = 0.0
+    sure_variance = min(s.bias_variance, s.onset_variance)
     for j in range(JOINT_COUNT):
         residual = s.torque[j] - s.bias[j]
         rough = s.roughness[j] / _ROUGHNESS_OF_WHITE_NOISE
@@ -287,58 +308,24 @@ def _statistic(settings: Settings, s: Any, step_sec: float) -> tuple[float, floa
         noise = max(noise, rough * rough * passed)
         noise = max(noise, settings.noise_floor_variance)
         squares += residual * residual / (noise + s.bias_variance)
+        squares_if_sure += residual * residual / (noise + sure_variance)
         size += residual * residual
-    return math.sqrt(squares), math.sqrt(size)
+    return math.sqrt(squares), math.sqrt(size), math.sqrt(squares_if_sure)
 
 
 @numba.njit(cache=True)
-def _rises(
-    settings: Settings,
-    s: Any,
-    time_ns: int,
-    step_sec: float,
-    z: float,
-    above_on: bool,
-    above_off: bool,
-) -> bool:
-    """Gathers evidence of a contact: time above the threshold, lost twice as fast below it."""
-    if not above_off:
-        s.rising_ns = -1
-        s.crossing_ns = -1
-    else:
-        if s.rising_ns < 0:
-            s.rising_ns = time_ns
-            s.rising_statistic = z
-        if above_on and s.crossing_ns < 0:
-            s.crossing_ns = time_ns
-            s.crossing_statistic = z
-    # However slow the stream, one sample alone is no evidence.
-    step_sec = min(step_sec, settings.on_dwell_sec / 2.0)
-    s.evidence_sec += step_sec if above_on else -2.0 * step_sec
-    s.evidence_sec = max(s.evidence_sec, 0.0)
-    return above_on and s.evidence_sec >= settings.on_dwell_sec
+def _is_held(settings: Settings, s: Any, time_ns: int, size: float, z_if_sure: float) -> bool:
+    """Tells whether a contact goes on, though the bias has become too uncertain to tell.
 
-
-@numba.njit(cache=True)
-def _begin_contact(settings: Settings, s: Any) -> None:
-    ramp_ns = 0.0
-    if s.crossing_statistic > s.rising_statistic:
-        slope_ns = (s.crossing_ns - s.rising_ns) / (s.crossing_statistic - s.rising_statistic)
-        ramp_ns = min(slope_ns * s.rising_statistic, _LONGEST_RAMP_NS)
-    s.onset_ns = max(s.rising_ns - int(ramp_ns) - settings.delay_ns, s.earliest_onset_ns)
-    s.phase = CONTACT
-    s.below_ns = -1
-    s.bridging = 0
-    s.evidence_sec = 0.0
-    s.peak_statistic = 0.0
-    s.peak_torque = 0.0
-    s.peak_force = 0.0
-    s.ticks = 0
-    s.saturated = 0
-    s.zero_wrench = 0
-    s.gap_ns = 0
-    for j in range(JOINT_COUNT):
-        s.direction[j] = 0.0
+    A hand that lets go takes its torque away at once; one that moved the arm on to where nobody
+    knows the bias does not.
+    """
+    if z_if_sure <= settings.off_threshold or size <= settings.off_torque_nm:
+        return False
+    if s.unsure_ns < 0:
+        s.unsure_ns = time_ns
+        s.unsure_torque = size
+    return size > _RELEASED_SHARE * s.unsure_torque and time_ns - s.unsure_ns < _LONGEST_UNSURE_NS
 
 
 @numba.njit(cache=True)
@@ -388,11 +375,15 @@ def end(s: Any, tick: int, end_ns: int, reason: int, events: np.ndarray, count: 
     event.zero_wrench = s.zero_wrench
     event.gap_ns = s.gap_ns
     s.phase = IDLE
+    # Its end is a change as only a push makes: all windows must stay quiet before one teaches.
+    s.released_ns = s.time_ns
+    s.jump_ns = s.time_ns
     s.bridging = 0
     s.earliest_onset_ns = end_ns
     s.evidence_sec = 0.0
     s.rising_ns = -1
     s.crossing_ns = -1
+    s.sudden_ns = -1
     s.glance_count = 0
     s.window_count = 0
     s.waiting = 0

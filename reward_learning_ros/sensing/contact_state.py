@@ -75,8 +75,13 @@ STATE = np.dtype(
         ('rising_statistic', 'f8'),
         ('crossing_ns', 'i8'),
         ('crossing_statistic', 'f8'),
+        ('sudden_ns', 'i8'),
         ('earliest_onset_ns', 'i8'),
         ('below_ns', 'i8'),
+        ('onset_variance', 'f8'),
+        ('unsure_ns', 'i8'),
+        ('unsure_torque', 'f8'),
+        ('released_ns', 'i8'),
         ('bridging', 'i8'),
         ('gap_start_ns', 'i8'),
         ('direction', 'f8', _JOINTS),
@@ -85,6 +90,19 @@ STATE = np.dtype(
         ('total_saturated', 'i8'),
         ('total_zero_wrench', 'i8'),
     ]
+)
+# Moments that have not come are -1.
+TIMES = (
+    'time_ns',
+    'bias_time_ns',
+    'force_time_ns',
+    'rising_ns',
+    'crossing_ns',
+    'sudden_ns',
+    'zero_until_ns',
+    'below_ns',
+    'jump_ns',
+    'unsure_ns',
 )
 
 EVENT = np.dtype(

@@ -404,3 +404,33 @@ def test_a_push_in_an_unknown_place_is_not_taken_for_its_bias():
     push = Push(start_sec=0.15, duration_sec=1.2, force_n=(0.0, 10.0, 0.0), rise_sec=0.1)
     made = recording(1.5, push)
     assert uncertainty_nm(made, 1.3) > 0.9 * uncertainty_nm(made, 0.2)
+
+
+@pytest.mark.parametrize(
+    ('start_sec', 'force_n'),
+    [(4.0, (15.0, 20.0, 0.0)), (8.0, (15.0, 20.0, 0.0)), (4.0, (18.0, -20.0, -14.0))],
+)
+def test_a_push_into_an_unknown_place_is_one_contact_until_its_release(start_sec, force_n):
+    # A soft arm that knows nothing but the way so far is pushed far off it.
+    push = Push(start_sec=start_sec, duration_sec=4.5, force_n=force_n, rise_sec=0.4)
+    model = ArmModel(stiffness_n_per_m=50.0, lag_sec=1.0, noise_nm=0.1)
+    made = recording(60.0, push, model=model)
+    contacts = detect(made.arrivals(), ContactDetector())
+    assert len(contacts) == 1
+    assert seconds(made, contacts[0].end_ns) == pytest.approx(push.end_sec, abs=0.4)
+
+
+@pytest.mark.parametrize('start_sec', [1.5, 2.0, 2.5, 3.0, 4.0, 6.0])
+@pytest.mark.parametrize(
+    'force_n', [(8.0, -10.0, 3.0), (10.0, -8.0, 2.0), (0.0, 12.0, 0.0), (9.0, 0.0, 9.0)]
+)
+def test_a_push_soon_after_the_arm_began_to_move_is_found_and_its_release_is_not_another(
+    start_sec, force_n
+):
+    # A soft arm of which next to nothing is known, pushed no harder than needed.
+    push = Push(start_sec=start_sec, duration_sec=5.0, force_n=force_n, rise_sec=0.5)
+    model = ArmModel(stiffness_n_per_m=100.0, lag_sec=0.3, noise_nm=0.05)
+    made = recording(start_sec + 9.0, push, model=model)
+    (contact,) = detect(made.arrivals(), ContactDetector())
+    assert seconds(made, contact.onset_ns) == pytest.approx(start_sec, abs=0.4)
+    assert seconds(made, contact.end_ns) == pytest.approx(push.end_sec, abs=0.5)
