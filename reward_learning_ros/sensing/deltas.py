@@ -1,8 +1,9 @@
 """From samples to corrections: one contact becomes the displacement of every waypoint of a plan.
 
 A contact belongs to the plan that was played when it began; what is left of it after another plan
-took over is not counted. The same object serves the live node and a recording, and gives the same
-corrections however the samples are cut into blocks.
+took over is not counted, and a push that had hardly begun by then not at all. The same object
+serves the live node and a recording, and gives the same corrections however the samples are cut
+into blocks.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ _POINT_NS = 10_000_000
 _PAST_NS = 1_000_000_000
 # A pose or joint position older than this says nothing of the present.
 _STALE_NS = 100_000_000
+# Of a push that another plan ended sooner nobody knows where it was to go.
+_SHORTEST_CUT_NS = 500_000_000
 # A tool that moved less than this has not witnessed anything.
 _WITNESSED_M = 0.003
 
@@ -147,6 +150,7 @@ class CorrectionCounts:
     rejected: int = 0
     without_plan: int = 0
     without_displacement: int = 0
+    cut_short: int = 0
 
 
 class CorrectionRecorder:
@@ -254,8 +258,13 @@ class CorrectionRecorder:
             while self._points[0].time_ns < point.time_ns - _PAST_NS:
                 self._points.popleft()
 
-    def _contact_points(self, onset_ns: int, end_ns: int) -> tuple[ContactPoints, np.ndarray]:
-        """Returns a contact with the moment before it, and what a force at the tool explains."""
+    def _contact_points(
+        self, plan: Plan, onset_ns: int, end_ns: int
+    ) -> tuple[ContactPoints, np.ndarray]:
+        """Returns a contact with the moment before it, and what a force at the tool explains.
+
+        Deviations are from the plan that is corrected, and unknown while another is played.
+        """
         first_ns = onset_ns - _PAST_NS // 2
         points = [point for point in self._points if first_ns <= point.time_ns <= end_ns]
         time_ns = np.array([point.time_ns for point in points], dtype=np.int64)
@@ -264,20 +273,21 @@ class CorrectionRecorder:
         contact = ContactPoints(
             time_ns=time_ns,
             # Anew, for the playback may have told of a change a little late.
-            deviation_m=position - self._planned(time_ns),
+            deviation_m=position - self._planned(time_ns, plan),
             force_n=force,
             onset_ns=onset_ns,
             end_ns=end_ns,
         )
         return contact, explained
 
-    def _planned(self, time_ns: np.ndarray) -> np.ndarray:
-        """Returns where the tool should have been (k, 3), NaN without a plan."""
+    def _planned(self, time_ns: np.ndarray, only: Plan | None = None) -> np.ndarray:
+        """Returns where the tool should have been (k, 3), NaN without a plan, or with another."""
         planned = np.full((len(time_ns), 3), np.nan)
         lag_ns = round(self.displacement.tracking_lag_sec * NANOSECONDS)
         plan_time = self.timeline.plan_time_sec(time_ns - lag_ns)
         for plan, part in self.timeline.plans_at(time_ns):
-            planned[part] = planned_position_m(plan, plan_time[part])
+            if only is None or plan.stamp_ns == only.stamp_ns:
+                planned[part] = planned_position_m(plan, plan_time[part])
         return planned
 
     def _forces(self, points: list[_Point]) -> tuple[np.ndarray, np.ndarray]:
@@ -309,7 +319,11 @@ class CorrectionRecorder:
             self.live.undo()
             return []
         plan, from_ns, until_ns = found
-        points, explained = self._contact_points(from_ns, until_ns)
+        if until_ns < contact.end_ns and until_ns - from_ns < _SHORTEST_CUT_NS:
+            self.counts.cut_short += 1
+            self.live.undo()
+            return []
+        points, explained = self._contact_points(plan, from_ns, until_ns)
         moved = displacement(points, self.displacement)
         if moved is None and self.displacement.displacement_source == MEASURED:
             moved = admittance(points, self.displacement)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from reward_learning_ros.interface.plan import Plan
 from reward_learning_ros.interface.playback import PlaybackState, PlaybackStatus
+from reward_learning_ros.sensing.samples import NANOSECONDS
 from reward_learning_ros.sensing.timeline import PlaybackMoment, PlaybackTimeline
 
 # On its way to the start the arm is on no plan yet, and in a fault it is freed, not corrected.
 _ON_PLAN = (PlaybackState.PLAYING, PlaybackState.PAUSED, PlaybackState.FINISHED)
 # A status may come before its plan: they are two topics.
 _MOST_WAITING = 1000
+# Told later than this, or earlier than it was so, its stamp is of another clock.
+_LATEST_NS = 10 * NANOSECONDS
 _MOST_PLANS = 100
 
 
@@ -49,11 +52,15 @@ class PlaybackFeed:
             self._add_moment(status, time_ns)
 
     def add_status(self, status: PlaybackStatus, time_ns: int) -> bool:
-        """Takes what the playback said at a time.
+        """Takes what the playback said, heard at a time.
+
+        Where it says when it was so, that counts: a busy machine may let it be heard late.
 
         Returns:
             Whether the plan is now another one, or begins anew: nothing shifts it yet.
         """
+        if status.stamp_ns and abs(time_ns - status.stamp_ns) < _LATEST_NS:
+            time_ns = status.stamp_ns
         begins = (
             status.state is PlaybackState.HOMING
             and self.state is not PlaybackState.HOMING

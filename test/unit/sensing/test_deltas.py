@@ -138,25 +138,54 @@ def test_the_moment_of_release_counts_if_asked_for():
     assert release.vector_m[1] < 0.8 * peak.vector_m[1]
 
 
-def test_a_plan_that_changes_during_a_contact_does_not_take_it_over():
-    made = recording(9.0, Push(start_sec=4.0, duration_sec=2.0, force_n=(0.0, 20.0, 0.0)))
-    other = dataclasses.replace(PLAN, stamp_ns=8, positions=WAYPOINTS + 0.1)
+def timeline_with_change(made, change_ns, before, after):
+    """Another plan from one moment on, told of every 50 ms and at that moment."""
     timeline = PlaybackTimeline()
-    change_ns = int(made.time_ns[4700])
-    for i in range(0, len(made.time_ns), 50):
+    times_ns = np.unique(np.append(made.time_ns[::50], change_ns))
+    for time_ns in times_ns:
         timeline.add(
             PlaybackMoment(
-                time_ns=int(made.time_ns[i]),
-                plan=PLAN if made.time_ns[i] < change_ns else other,
-                plan_time_sec=float(made.plan_time_sec[i]),
+                time_ns=int(time_ns),
+                plan=before if time_ns < change_ns else after,
+                plan_time_sec=float(np.interp(time_ns, made.time_ns, made.plan_time_sec)),
                 is_moving=True,
             )
         )
+    return timeline
+
+
+# At a point of the recorder's, which stand 10 ms apart, and between two of them.
+@pytest.mark.parametrize('offset_ns', [0, 3_000_000])
+def test_a_plan_that_changes_during_a_contact_does_not_take_it_over(offset_ns):
+    made = recording(9.0, Push(start_sec=4.0, duration_sec=2.0, force_n=(0.0, 20.0, 0.0)))
+    other = dataclasses.replace(PLAN, stamp_ns=8, positions=WAYPOINTS + 0.5)
+    change_ns = int(made.time_ns[4700]) + offset_ns
+    timeline = timeline_with_change(made, change_ns, PLAN, other)
     (correction,) = correct(made, timeline=timeline)[1]
     assert correction.plan is PLAN
     assert correction.end_ns == change_ns
-    # The other plan's ten centimetres are not the person's.
+    # The other plan's place is not the person's doing.
     assert np.linalg.norm(correction.vector_m) < 0.08
+
+
+def test_a_push_that_had_hardly_begun_when_the_plan_changed_is_no_correction():
+    made = recording(9.0, Push(start_sec=4.0, duration_sec=2.0, force_n=(0.0, 20.0, 0.0)))
+    other = dataclasses.replace(PLAN, stamp_ns=8, positions=WAYPOINTS + 0.5)
+    timeline = timeline_with_change(made, int(made.time_ns[4300]), PLAN, other)
+    recorder, corrections = correct(made, timeline=timeline)
+    assert corrections == []
+    assert recorder.counts.cut_short == 1
+
+
+def test_what_the_tool_was_off_the_plan_before_does_not_count_in_the_next():
+    made = recording(9.0, Push(start_sec=4.0, duration_sec=2.0, force_n=(0.0, 20.0, 0.0)))
+    other = dataclasses.replace(PLAN, stamp_ns=8, positions=WAYPOINTS + 0.5)
+    change_ns = int(made.time_ns[3900])
+    timeline = timeline_with_change(made, change_ns, other, PLAN)
+    (correction,) = correct(made, timeline=timeline)[1]
+    assert correction.plan is PLAN
+    (undisturbed,) = correct(made)[1]
+    np.testing.assert_allclose(correction.vector_m, undisturbed.vector_m, atol=0.005)
 
 
 def test_a_contact_before_the_playback_counts_from_its_start():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 from sensing_scenarios import PLAN
 
@@ -90,3 +92,21 @@ def test_it_tells_when_nothing_shifts_the_plan_yet():
     ]
     assert told == [True, False, False, False, False, False, True, False, True]
     assert made.playbacks == 2
+
+
+def test_what_is_heard_late_counts_from_when_it_was_so():
+    made = feed()
+    made.add_plan(PLAN)
+    for plan_time_sec, delay in ((1.0, 0.0), (2.0, 0.4), (3.0, 0.1)):
+        time_ns = round((10 + plan_time_sec) * SECOND)
+        told = dataclasses.replace(status(PlaybackState.PLAYING, plan_time_sec), stamp_ns=time_ns)
+        made.add_status(told, time_ns + round(delay * SECOND))
+    np.testing.assert_allclose(plan_times(made, 11.5, 12.5, 13.2), [1.5, 2.5, 3.2])
+
+
+def test_the_stamp_of_another_clock_does_not_count():
+    made = feed()
+    made.add_plan(PLAN)
+    told = dataclasses.replace(status(PlaybackState.PLAYING, 1.0), stamp_ns=10**18)
+    made.add_status(told, 11 * SECOND)
+    assert made.timeline.newest_ns == 11 * SECOND
