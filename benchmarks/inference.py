@@ -27,6 +27,7 @@ from reward_learning_ros.core.reference import (
     reference_posterior,
 )
 from reward_learning_ros.core.samplers.kernels import KINDS, advance, load, make_scratch
+from reward_learning_ros.learning import LearningParameters, learn
 from reward_learning_ros.study.calibration import calibrate
 from reward_learning_ros.study.parallel import run_all
 
@@ -34,6 +35,8 @@ STUDY = Path(
     os.environ.get('PUBLISHED_STUDY', Path(__file__).parents[2] / 'shared/published_study')
 )
 LONG = 2_500_000
+# How often each plan of a session was corrected: online once, after a pass several times.
+SESSIONS = ((1,), (1, 1, 1), (1, 1, 1, 1, 1, 1), (3, 3))
 # As the authors' code weighs a sequence.
 PUBLISHED_MODEL = {'gamma': 0.9, 'effort': 0.0}
 
@@ -42,7 +45,7 @@ def run(parts: Sequence[str] = ()) -> dict[str, Any]:
     """Measure some parts or all, printing as it goes."""
     warnings.simplefilter('ignore')
     results: dict[str, Any] = {}
-    for part in (speed, latency, scaling, cup, recordings, calibration):
+    for part in (speed, latency, scaling, cup, sessions, recordings, calibration):
         if parts and part.__name__ not in parts:
             continue
         for name, value in part().items():
@@ -204,6 +207,46 @@ def cup() -> dict[str, Any]:
                 key = f'total variation, {name}, K = {count}, β = {beta:g}'
                 results[key if one else key + ' (at most 0.03)'] = exact.total_variation(posterior)
     return results
+
+
+def sessions() -> dict[str, Any]:
+    """Distance of θ's mean as a session learns it from that of long runs, β inferred."""
+    jobs = [
+        (name, lengths, seed)
+        for name in ('press', 'reach', 'push_study')
+        for lengths in SESSIONS
+        for seed in range(6)
+    ]
+    cells: dict[tuple[str, tuple[int, ...]], list[float]] = {}
+    for index, square in run_all(squared_distance_to_long_run, jobs):
+        cells.setdefault(jobs[index][:2], []).append(square)
+    return {
+        f'rms |mean − long run|, {name}, plans corrected {lengths} times': float(
+            np.sqrt(np.mean(squares))
+        )
+        for (name, lengths), squares in cells.items()
+    }
+
+
+def squared_distance_to_long_run(job: tuple[str, tuple[int, ...], int]) -> float:
+    """Return how far a component of the mean is from a long run's, squared and on average."""
+    warnings.simplefilter('ignore')
+    name, lengths, seed = job
+    task = core.load_task(name)
+    theta = next(iter(task.presets.values()))
+    seeds = np.random.SeedSequence(seed).spawn(len(lengths))
+    sequences = [
+        core.simulate_corrections(task, theta, beta=10.0, count=count, seed=each)
+        for count, each in zip(lengths, seeds, strict=True)
+    ]
+    lesson = learn(LearningParameters(task=name, seed=seed), sequences, task=task)
+    long = core.infer(
+        task,
+        sequences,
+        seed=1000 + seed,
+        settings=core.Settings(target_ess=4000.0, inner_steps=96, max_draws=100_000),
+    )
+    return float(((lesson.posterior.mean - long.mean) ** 2).mean())
 
 
 def recordings() -> dict[str, Any]:

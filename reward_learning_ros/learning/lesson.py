@@ -18,11 +18,15 @@ from reward_learning_ros.interface import Plan, ThetaSamples, ThetaSummary
 from reward_learning_ros.learning.parameters import LearningParameters
 from reward_learning_ros.learning.tool_paths import ToolPaths
 
-# A person waits, and the other nodes want the cores too: 40 % less work than the defaults of
-# `core.Settings`, and the mean of θ as far from the exact one as before, some 0.01.
+# A person waits, and the other nodes want the cores too: less work than the defaults of
+# `core.Settings`, and the mean of θ some 0.01 from that of a long run.
 WARMUP = 240
 BATCH = 125
-SEEDS = 8192
+SEEDS = 4096
+ANNEAL_STEPS = 12
+# Of the inner sampler, which moves one correction at a time: of a long sequence it takes more.
+LEAST_INNER_STEPS = 12
+INNER_STEPS_PER_CORRECTION = 4
 
 # Trajectories that the arm cannot follow, after which the search for one is given up: a second's
 # work.
@@ -104,7 +108,8 @@ def learn(
         RewardLearningError: Nothing can be inferred from these corrections; says why.
     """
     paths = tool_paths_of(parameters, task)
-    count = sum(len(sequence) for sequence in sequences)
+    lengths = [len(sequence) for sequence in sequences]
+    longest = max(lengths, default=0)
     with warnings.catch_warnings():
         # The posterior counts them, in `corrections_outside`.
         warnings.simplefilter('ignore', InadmissibleCorrectionWarning)
@@ -124,7 +129,8 @@ def learn(
                 target_ess=parameters.target_ess,
                 target_r_hat=parameters.target_r_hat,
                 max_draws=parameters.max_draws,
-                ensemble=core.EnsembleSize(seeds=SEEDS),
+                inner_steps=max(LEAST_INNER_STEPS, INNER_STEPS_PER_CORRECTION * longest),
+                ensemble=core.EnsembleSize(seeds=SEEDS, anneal_steps=ANNEAL_STEPS),
             ),
             threads=threads,
             on_progress=on_progress,
@@ -140,7 +146,7 @@ def learn(
             *posterior.relevance_warnings(parameters.min_relevance),
             *refusals,
         ),
-        corrections=count,
+        corrections=sum(lengths),
     )
 
 

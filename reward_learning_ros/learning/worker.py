@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
 import time
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ Sequences = tuple[core.CorrectionSequence, ...]
 MOST_DEATHS = 3
 # How long a process may take to end before it is killed.
 _FAREWELL_SEC = 1.0
+# Learning may wait for a core, playback and the recorders may not.
+_NICENESS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +193,8 @@ def _serve(connection: Connection, parameters: LearningParameters) -> None:
     except RewardLearningError as error:
         connection.send(str(error))
         return
+    # Not before: nothing moves until this process is ready.
+    os.nice(_NICENESS)
     with contextlib.suppress(EOFError, OSError):
         connection.send(None)
         while True:

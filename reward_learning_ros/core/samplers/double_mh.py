@@ -49,14 +49,16 @@ from reward_learning_ros.core.samplers.outer import (
     natural_parameters,
     propose_outer,
 )
+from reward_learning_ros.core.samplers.recent import Recent
 
 # Anchors of the ensemble stand along this many directions for each feature.
 DIRECTIONS_PER_FEATURE = 3
-# Anchors that are added where the chains are, at each adaptation.
+# Anchors that may be added where the chains are, at each adaptation; where this share of the
+# members counts for an auxiliary, they would add nothing.
 ADAPTED_ANCHORS = 12
-# How many ensembles are kept for the next problem with the same space.
-KEPT_ENSEMBLES = 8
-_KEPT: dict[Any, Ensemble] = {}
+ENOUGH_MEMBERS = 0.25
+# Kept for the next problem with the same space.
+_ENSEMBLES: Recent[Ensemble] = Recent(8)
 # Where an auxiliary starts: from the data as Algorithm 3 prints it, from the auxiliary of the
 # step before, or from there with a jump into the ensemble.
 START_DATA, START_CARRIED, START_ENSEMBLE = range(len(STARTS))
@@ -281,15 +283,14 @@ class DoubleMH:
         )
 
     def adapt(self, recent: np.ndarray) -> None:
-        """Give the ensembles anchors where the chains are."""
+        """Give the ensembles anchors where the chains are and few members count."""
         etas = natural_anchors(recent, ADAPTED_ANCHORS)
         self._adaptations += 1
-        self._ensembles = [
-            ensemble.refined(
-                etas, self._problem.stream(3, self._adaptations, index), self._problem.executor
-            )
-            for index, ensemble in enumerate(self._ensembles)
-        ]
+        for index, ensemble in enumerate(self._ensembles):
+            wanted = etas[ensemble.effective_shares(etas) < ENOUGH_MEMBERS]
+            if len(wanted):
+                stream = self._problem.stream(3, self._adaptations, index)
+                self._ensembles[index] = ensemble.refined(wanted, stream, self._problem.executor)
         self._members = _list_members(ensemble.members for ensemble in self._ensembles)
 
     def diagnostics(self, chains: list[Chain]) -> dict[str, float]:
@@ -326,9 +327,9 @@ def draw_ensemble(problem: Problem, index: int, size: EnsembleSize) -> Ensemble:
         seed.entropy,
         seed.spawn_key,
     )
-    ensemble = _KEPT.pop(key, None)
-    if ensemble is None:
-        ensemble = Ensemble(
+    return _ENSEMBLES.get(
+        key,
+        lambda: Ensemble(
             problem.features,
             space,
             directions,
@@ -338,11 +339,8 @@ def draw_ensemble(problem: Problem, index: int, size: EnsembleSize) -> Ensemble:
             seed,
             problem.executor,
             problem.should_stop,
-        )
-    _KEPT[key] = ensemble
-    while len(_KEPT) > KEPT_ENSEMBLES:
-        _KEPT.pop(next(iter(_KEPT)), None)
-    return ensemble
+        ),
+    )
 
 
 def _directions(problem: Problem) -> np.ndarray:

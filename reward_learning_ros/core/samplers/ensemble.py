@@ -152,6 +152,12 @@ class Ensemble:
         counts[0] = self.members.log_shares[0]
         return counts - self.members.log_shares
 
+    def effective_shares(self, etas: np.ndarray) -> np.ndarray:
+        """Return which share (J,) of the members counts for an auxiliary at weights (J, d + 1)."""
+        exponents = self.members.statistics @ etas.T - self.members.log_mixture[:, None]
+        weights = np.exp(exponents - exponents.max(axis=0))
+        return np.asarray(weights.sum(axis=0) ** 2 / (weights**2).sum(axis=0) / len(weights))
+
     def refined(
         self, etas: np.ndarray, seed: np.random.SeedSequence, executor: Executor | None = None
     ) -> Ensemble:
@@ -164,30 +170,36 @@ class Ensemble:
         scales = [members.scales[nearest_anchor(eta, members)] for eta in etas]
         rngs = [np.random.default_rng(stream) for stream in streams]
         found: list[Any] = list(_map(executor, partial(self._climb, pool), etas, scales, rngs))
-        anchors = np.concatenate([members.anchors, etas])
-        log_count = np.log(self._members_each)
-        log_shares = np.append(members.log_shares, [log_count - log_z for _, _, log_z, _ in found])
-        grown = pool.extended(
-            np.concatenate([new for new, *_ in found]),
-            np.concatenate([new for _, new, *_ in found]),
-            anchors,
-            log_shares,
-            count,
-            executor,
+        deltas = np.concatenate([pool.deltas, *(new for new, *_ in found)])
+        added = np.concatenate([new for _, new, *_ in found])
+        statistics = np.concatenate([pool.statistics, added])
+        of_old_anchors = np.concatenate(
+            [
+                members.log_mixture,
+                log_mixture(added, members.anchors, members.log_shares, executor),
+            ]
         )
+
+        def mixture(log_shares: np.ndarray) -> np.ndarray:
+            return np.logaddexp(
+                of_old_anchors, log_mixture(statistics, etas, log_shares, executor)
+            )
+
+        log_count = np.log(self._members_each)
+        log_shares = np.array([log_count - log_z for _, _, log_z, _ in found])
         # The new anchors were estimated from few members; now they have members of their own.
-        exponents = grown.statistics @ etas.T - grown.log_mixture[:, None]
+        exponents = statistics @ etas.T - mixture(log_shares)[:, None]
         largest = exponents.max(axis=0)
-        log_shares[-count:] = log_count - largest - np.log(np.exp(exponents - largest).sum(axis=0))
+        log_shares = log_count - largest - np.log(np.exp(exponents - largest).sum(axis=0))
+        order = np.random.default_rng(own_seed).permutation(len(deltas))
         result = copy(self)
-        result.members = _shuffled(
-            grown,
-            np.arange(len(grown.deltas)),
-            anchors,
-            log_shares,
+        result.members = Members(
+            deltas[order],
+            statistics[order],
+            mixture(log_shares)[order],
+            np.concatenate([members.anchors, etas]),
+            np.append(members.log_shares, log_shares),
             np.append(members.scales, [scale for *_, scale in found]),
-            np.random.default_rng(own_seed),
-            executor,
         )
         return result
 

@@ -178,14 +178,18 @@ def choose_member(
     count, size = members.statistics.shape
     looked_at = weights.shape[0] - 1
     first = int(rng.random() * count)
-    own = -np.inf
-    for anchor in range(members.anchors.shape[0]):
-        exponent = members.log_shares[anchor]
+    anchors = members.anchors.shape[0]
+    exponents = np.empty(anchors)
+    highest = -np.inf
+    for anchor in range(anchors):
+        exponents[anchor] = members.log_shares[anchor]
         for index in range(size):
-            exponent += members.anchors[anchor, index] * current[index]
-        high = max(own, exponent)
-        own = high + np.log(np.exp(own - high) + np.exp(exponent - high))
-    largest = -own
+            exponents[anchor] += members.anchors[anchor, index] * current[index]
+        highest = max(highest, exponents[anchor])
+    total = 0.0
+    for anchor in range(anchors):
+        total += np.exp(exponents[anchor] - highest)
+    largest = -highest - np.log(total)
     for index in range(size):
         largest += eta[index] * current[index]
     weights[looked_at] = largest

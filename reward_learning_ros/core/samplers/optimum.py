@@ -13,9 +13,12 @@ from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.samplers import kernels
 from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform, move_members
 from reward_learning_ros.core.samplers.kernels import Space, make_scratch
+from reward_learning_ros.core.samplers.recent import Recent
 
 # Uniform corrections that a search starts from.
 STARTS = 8192
+# Those of a few spaces are kept for the next search.
+_STARTS_OF_SPACES: Recent[tuple[np.ndarray, np.ndarray]] = Recent(4)
 # At the end of a search differences of a thousandth matter.
 COLDEST = 3000.0
 # For how many θ the best corrections are found, for each feature.
@@ -63,13 +66,7 @@ def best_corrections(
     how = QUICK if how is None else how
     count, size = thetas.shape
     start_seed, *seeds = seed.spawn(1 + count)
-    scratch = make_scratch(space, size)
-    deltas = np.zeros((STARTS, *space.delta_low.shape))
-    statistics = np.zeros((STARTS, size + 1))
-    if not fill_uniform(
-        features, space, scratch, deltas, statistics, np.random.default_rng(start_seed)
-    ):
-        raise InvalidInputError('no admissible corrections were found in the trajectory space')
+    deltas, statistics = _uniform_corrections(features, space, size, start_seed)
     spread = max(float(statistics[:, :-1].std(axis=0).max()), 1e-9)
 
     def search(index: int) -> tuple[np.ndarray, np.ndarray]:
@@ -106,6 +103,24 @@ def best_corrections(
         map(search, range(count)) if executor is None else executor.map(search, range(count))
     )
     return np.array([d for d, _ in results]), np.array([s for _, s in results])
+
+
+def _uniform_corrections(
+    features: Features, space: Space, size: int, seed: np.random.SeedSequence
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return deltas (STARTS, K, m) and statistics (STARTS, d + 1); for each seed drawn once."""
+    key = (features, *(array.tobytes() for array in space), seed.entropy, seed.spawn_key)
+
+    def draw() -> tuple[np.ndarray, np.ndarray]:
+        deltas = np.zeros((STARTS, *space.delta_low.shape))
+        statistics = np.zeros((STARTS, size + 1))
+        scratch = make_scratch(space, size)
+        rng = np.random.default_rng(seed)
+        if not fill_uniform(features, space, scratch, deltas, statistics, rng):
+            raise InvalidInputError('no admissible corrections were found in the trajectory space')
+        return deltas, statistics
+
+    return _STARTS_OF_SPACES.get(key, draw)
 
 
 def _starts(

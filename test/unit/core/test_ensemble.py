@@ -12,7 +12,7 @@ from reward_learning_ros.core.human_model import (
     gather_evidence,
 )
 from reward_learning_ros.core.reference import TrajectoryQuadrature
-from reward_learning_ros.core.samplers.ensemble import Ensemble, EnsembleSize
+from reward_learning_ros.core.samplers.ensemble import Ensemble, EnsembleSize, log_mixture
 from reward_learning_ros.core.samplers.ensemble_kernels import choose_member, fill_uniform
 from reward_learning_ros.core.samplers.kernels import make_scratch
 
@@ -126,6 +126,32 @@ def test_building_can_be_cancelled(corrections_of):
             np.random.SeedSequence(5),
             should_stop=lambda: True,
         )
+
+
+def test_refined_members_are_weighed_by_old_and_new_anchors(corrections_of):
+    task = core.load_task('press')
+    ensemble, _ = ensemble_of(task, corrections_of(task, 2), 10.0)
+    etas = 40.0 * np.array([[0.9, 0.3, 0.3, 0.1, 1.0], [0.3, 0.9, 0.1, 0.3, 1.0]])
+    refined = ensemble.refined(etas, np.random.SeedSequence(4))
+    members = refined.members
+    assert len(members.anchors) == len(ensemble.members.anchors) + len(etas)
+    np.testing.assert_allclose(
+        members.log_mixture,
+        log_mixture(members.statistics, members.anchors, members.log_shares),
+        rtol=0.0,
+        atol=1e-9,
+    )
+    # Beyond the old anchors few members counted.
+    before, after = ensemble.effective_shares(etas), refined.effective_shares(etas)
+    assert (after * len(members.deltas) > before * len(ensemble.members.deltas)).all()
+
+
+def test_all_uniform_members_count_where_nothing_is_rewarded(corrections_of):
+    task = core.load_task('cup')
+    ensemble, _ = ensemble_of(task, corrections_of(task, 1), 1e-9, dependence='independent')
+    shares = ensemble.effective_shares(np.array([[0.0, 0.0, 0.0], [0.0, 500.0, 1.0]]))
+    assert shares[0] == pytest.approx(1.0)
+    assert shares[1] < 0.5
 
 
 def test_a_workspace_that_leaves_nothing_is_said():
