@@ -26,6 +26,7 @@ from reward_learning_ros.nodes.conversions import (
 )
 from reward_learning_ros.nodes.heartbeat import Heartbeat
 from reward_learning_ros.nodes.parameters import declare
+from reward_learning_ros.nodes.polled_subscription import PolledSubscription
 from reward_learning_ros.nodes.running import events_executor, run
 from reward_learning_ros.nodes.simulated_participant_parameters import (
     SimulatedParticipantParameters,
@@ -68,9 +69,9 @@ class SimulatedParticipantNode(Node):
         self.create_subscription(
             DiagnosticStatus, names.PLAYBACK_STATUS_TOPIC, self._on_playback, names.LATCHED_QOS
         )
-        # A thousand poses a second are only kept; the latest is decoded when the hand feels it.
-        self.create_subscription(
-            PoseStamped, names.CURRENT_POSE_TOPIC, self._on_pose, names.ROBOT_STATE_QOS, raw=True
+        # Of a thousand poses a second the latest is looked at when the hand feels it.
+        self._poses = PolledSubscription(
+            self, PoseStamped, names.CURRENT_POSE_TOPIC, names.ROBOT_STATE_QOS
         )
         clock = (
             self.get_clock()
@@ -104,12 +105,10 @@ class SimulatedParticipantNode(Node):
             return
         self.participation.see_playback(status, self._now_ns())
 
-    def _on_pose(self, data: bytes) -> None:
-        self._pose = data
-
     def _on_tick(self) -> None:
         now_ns = self._now_ns()
-        force = self.participation.act(now_ns, self._tool_position())
+        seen_ns, position = self._tool_position()
+        force = self.participation.act(now_ns, position, seen_ns)
         if force is not None:
             reading = WrenchReading(
                 stamp_ns=now_ns, frame_id=self._base_frame, force=force, torque=np.zeros(3)
@@ -121,14 +120,19 @@ class SimulatedParticipantNode(Node):
             ideal = self.participation.participant.paths.plan_of(self._ideal.result(), now_ns)
             self._ideal_publisher.publish(plan_to_message(ideal))
 
-    def _tool_position(self) -> np.ndarray | None:
+    def _tool_position(self) -> tuple[int | None, np.ndarray | None]:
+        """Return when the tool was seen last, and where (3,)."""
+        for data, _ in self._poses.take():
+            self._pose = data
         if self._pose is None:
-            return None
+            return None, None
         try:
-            return np.array(self._decode(self._pose).pose[:3])
+            record = self._decode(self._pose)
         except DecodingError as error:
             self.get_logger().warning(f'pose refused: {error}', throttle_duration_sec=5.0)
-            return None
+            return None, None
+        # By its own stamp: where the plan is now is no measure of where the tool was then.
+        return record.time_ns, np.array(record.pose[:3])
 
     def _publish_status(self) -> None:
         status = self.participation.status

@@ -22,7 +22,7 @@ from reward_learning_ros.nodes.simulated_participant_parameters import (
 from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
 from reward_learning_ros.parameters import Parameters, from_mapping, mapping_from_file
 from reward_learning_ros.session.folder import SessionFolder, open_folder
-from reward_learning_ros.session.parameters import FRANKA, SIMULATED, SessionParameters
+from reward_learning_ros.session.parameters import FRANKA, ONLINE, SIMULATED, SessionParameters
 
 PACKAGE = 'reward_learning_ros'
 CONDUCTOR = 'session_conductor'
@@ -31,6 +31,7 @@ RECORDER = 'session_recorder'
 # Of the arm's state and of its clock, in simulated time; must divide 1000.
 _FAST_STATE_RATE_HZ = 200
 _FAST_CLOCK_RATE_HZ = 100
+_LATE_HAND_SEC = 1.0
 # The simulated arm makes the clock, and the conductor must see that it stands still.
 _BY_THE_WALL = ('simulated_arm', CONDUCTOR)
 
@@ -171,6 +172,9 @@ def _chosen_parameters(
             'seed': config.seed,
             'prefix': config.prefix,
         }
+        if config.mode == ONLINE:
+            # After each push another plan is shown: they do not think of a second one before.
+            chosen['simulated_participant']['corrections_per_pass'] = 1
         if config.participant_theta:
             # An empty list has no type that ROS could know.
             chosen['simulated_participant']['theta'] = list(config.participant_theta)
@@ -191,6 +195,9 @@ def _chosen_parameters(
 
 def _simulated_arm(config: SessionParameters) -> dict[str, Any]:
     parameters: dict[str, Any] = {'prefix': config.prefix, 'seed': config.seed}
+    if config.has_simulated_participant:
+        # They say when they let go; a message of theirs that is late is no release.
+        parameters['push_timeout_sec'] = _LATE_HAND_SEC
     if config.uses_simulated_time:
         parameters |= {
             'clock': SIMULATED_CLOCK,

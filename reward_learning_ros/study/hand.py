@@ -72,6 +72,7 @@ class Hand:
         self._rng = rng
         self._wanted_m: Array | None = None
         self._before: tuple[float, Array] | None = None
+        self._velocity_m_s = np.zeros(3)
         self._pull_n = np.zeros(3)
         self._begin_sec = 0.0
         self._release_sec: float | None = None
@@ -95,6 +96,7 @@ class Hand:
         self._begin_sec = time_sec
         self._release_sec = None
         self._before = None
+        self._velocity_m_s = np.zeros(3)
         self._pull_n = np.zeros(3)
         self._phase = self._rng.uniform(0.0, 2.0 * np.pi, 3)
 
@@ -103,19 +105,23 @@ class Hand:
         if self._release_sec is None:
             self._release_sec = time_sec
 
-    def force(self, time_sec: float, deviation_m: Array | None) -> Array:
+    def force(
+        self, time_sec: float, deviation_m: Array | None, seen_sec: float | None = None
+    ) -> Array:
         """Return the force (3,) on the tool, in newtons; nothing once it has let go.
 
         Args:
             time_sec: now.
             deviation_m: (3,) of the tool from its plan; may be None while it lets go.
+            seen_sec: when it was so; now by default.
         """
         if self._wanted_m is None:
             return np.zeros(3)
         parameters = self._parameters
         lasted_sec = time_sec - self._begin_sec
         if self._release_sec is None and deviation_m is not None:
-            self._pull(time_sec, self._wanted_m - deviation_m, deviation_m)
+            seen_sec = time_sec if seen_sec is None else seen_sec
+            self._pull(seen_sec, self._wanted_m - deviation_m, deviation_m)
             missing_m = float(np.linalg.norm(self._wanted_m - deviation_m))
             if lasted_sec >= parameters.longest_sec or (
                 lasted_sec >= parameters.onset_sec and missing_m <= parameters.tolerance_m
@@ -131,18 +137,21 @@ class Hand:
         tremor = np.sin(2.0 * np.pi * _TREMOR_HZ * time_sec + self._phase)
         return np.asarray(share * (self._pull_n + parameters.tremor_n * tremor))
 
-    def _pull(self, time_sec: float, missing_m: Array, deviation_m: Array) -> None:
+    def _pull(self, seen_sec: float, missing_m: Array, deviation_m: Array) -> None:
         parameters = self._parameters
-        velocity = self._velocity(time_sec, deviation_m)
+        velocity = self._velocity(seen_sec, deviation_m)
         pull = parameters.stiffness_n_per_m * missing_m - parameters.damping_n_s_per_m * velocity
         strength = float(np.linalg.norm(pull))
         self._pull_n = pull * min(1.0, parameters.largest_force_n / max(strength, 1e-9))
 
-    def _velocity(self, time_sec: float, deviation_m: Array) -> Array:
-        before, self._before = self._before, (time_sec, np.array(deviation_m))
-        if before is None or time_sec <= before[0]:
-            return np.zeros(3)
-        return np.asarray((deviation_m - before[1]) / (time_sec - before[0]))
+    def _velocity(self, seen_sec: float, deviation_m: Array) -> Array:
+        """Return how fast the tool leaves its plan (3,); seen only once, as it was before."""
+        if self._before is not None and seen_sec <= self._before[0]:
+            return self._velocity_m_s
+        before, self._before = self._before, (seen_sec, np.array(deviation_m))
+        if before is not None:
+            self._velocity_m_s = np.asarray((deviation_m - before[1]) / (seen_sec - before[0]))
+        return self._velocity_m_s
 
 
 def _least_jerk(fraction: float) -> float:

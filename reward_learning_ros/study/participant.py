@@ -21,6 +21,8 @@ from reward_learning_ros.parameters import Parameters, parameter
 
 Array = NDArray[np.float64]
 
+# How often they think again where nothing came of it that is worth a push.
+_MOST_THOUGHTS = 20
 # Sets of waypoints that they think of, and corrections that they imagine at each.
 _CANDIDATES = 6
 _RANDOM_CORRECTIONS = 1000
@@ -123,13 +125,27 @@ class Participant:
             The pushes, in the order of their waypoints; none if they are content, or if too
             little is left of the plan.
         """
+        self._decisions += 1
+        if self.is_content_with(plan):
+            return ()
+        seed = np.random.SeedSequence([self.parameters.seed, self._decisions])
+        for _ in range(_MOST_THOUGHTS):
+            where, how = seed.spawn(2)
+            onsets = self._onsets(
+                self.paths.trajectory_of(plan), first_waypoint, np.random.default_rng(where)
+            )
+            pushes = self._pushes(plan, onsets, how) if onsets else ()
+            # Who is not content does something about it.
+            if pushes or not onsets:
+                return pushes
+        return ()
+
+    def _pushes(
+        self, plan: Plan, onsets: list[int], seed: np.random.SeedSequence
+    ) -> tuple[Push, ...]:
+        """Draw corrections at given waypoints; those not worth a push are left out."""
         trajectory = self.paths.trajectory_of(plan)
         parameters = self.parameters
-        self._decisions += 1
-        where, how = np.random.SeedSequence([parameters.seed, self._decisions]).spawn(2)
-        onsets = self._onsets(trajectory, first_waypoint, np.random.default_rng(where))
-        if not onsets or self.is_content_with(plan):
-            return ()
         is_library = self.task.library is not None
         sequence = core.simulate_corrections(
             self.task,
@@ -140,7 +156,7 @@ class Participant:
             effort=parameters.effort,
             onsets=None if is_library else onsets,
             plan=trajectory,
-            seed=how,
+            seed=seed,
         )
         before = plan.positions
         pushes = []

@@ -24,12 +24,19 @@ from reward_learning_ros.study.participant import Participant, Push
 
 Array = NDArray[np.float64]
 
-# A push begins so long before the waypoint that it is about, unless the one before is nearer.
+# A push begins so long before the waypoint that it is about, and earlier the farther it goes,
+# unless the waypoint before is nearer. So fast a hand moves an arm that gives way.
 _LEAD_SEC = 1.5
+_HAND_M_PER_SEC = 0.05
+# Nobody pushes an arm that they have not seen moving for a while.
+_REACTION_SEC = 1.5
 # Of the way from one waypoint to the next: before that it might still be about the former.
 _EARLIEST_SHARE = 0.15
 # Nearer to its waypoint than this share of the way it is too late to push.
 _LATEST_SHARE = 0.9
+# Where a push may begin, and where it may go on.
+_PUSHED = (PlaybackState.PLAYING,)
+_PUSHED_ON = (PlaybackState.PLAYING, PlaybackState.FINISHED)
 # How long they think, by the plan's time: waypoints that come sooner are left as they are.
 _THINKING_SEC = 1.0
 
@@ -88,15 +95,19 @@ class Participation:
         self._feed.add_status(status, time_ns)
         self._playback = status
 
-    def act(self, time_ns: int, tool_position_m: Array | None) -> Array | None:
+    def act(
+        self, time_ns: int, tool_position_m: Array | None, seen_ns: int | None = None
+    ) -> Array | None:
         """Return the force (3,) of the hand on the tool at a time; None if it does not touch it.
 
         Args:
             time_ns: now.
             tool_position_m: (3,) where the tool is seen, base frame; None if it is not seen.
+            seen_ns: when it was there; now by default.
         """
         self._think()
-        deviation = self._deviation(time_ns, tool_position_m)
+        seen_ns = time_ns if seen_ns is None else seen_ns
+        deviation = self._deviation(seen_ns, tool_position_m)
         time_sec = time_ns / 1e9
         if not self._hand.is_pushing:
             push = None if deviation is None else self._due_push()
@@ -110,16 +121,16 @@ class Participation:
             # The plan is another one, or the arm stands: what they meant is over.
             self._hand.let_go(time_sec)
         # The last force is zero, so that the arm knows that it was let go.
-        return self._hand.force(time_sec, deviation)
+        return self._hand.force(time_sec, deviation, seen_ns / 1e9)
 
     def _deviation(self, time_ns: int, tool_position_m: Array | None) -> Array | None:
-        """Return how far the tool is off its plan (3,), None while nothing is played."""
+        """Return how far the tool is off its plan (3,), None while there is nothing to push.
+
+        A push goes on at the end of the plan, but none begins there.
+        """
         plan = self._plans.get(self._feed.plan_stamp_ns)
-        if (
-            tool_position_m is None
-            or plan is None
-            or self._feed.state is not PlaybackState.PLAYING
-        ):
+        states = _PUSHED_ON if self._hand.is_pushing else _PUSHED
+        if tool_position_m is None or plan is None or self._feed.state not in states:
             return None
         plan_time_sec = self._timeline.plan_time_sec(np.array([time_ns]))
         deviation = tool_position_m - planned_position_m(plan, plan_time_sec)[0]
@@ -158,10 +169,11 @@ class Participation:
         for push in list(self._intended):
             before_sec, at_sec = times_sec[push.onset_waypoint - 1 : push.onset_waypoint + 1]
             way_sec = at_sec - before_sec
+            lead_sec = _LEAD_SEC + float(np.linalg.norm(push.displacement_m)) / _HAND_M_PER_SEC
             if playback.plan_time_sec > before_sec + _LATEST_SHARE * way_sec:
                 self._intended.remove(push)
             elif playback.plan_time_sec >= max(
-                at_sec - _LEAD_SEC, before_sec + _EARLIEST_SHARE * way_sec
+                at_sec - lead_sec, before_sec + _EARLIEST_SHARE * way_sec, _REACTION_SEC
             ):
                 return push
         return None

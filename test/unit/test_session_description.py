@@ -48,6 +48,12 @@ def test_only_what_is_simulated_recovers_and_accepts_by_itself(nodes):
     assert not real['session_conductor'].parameters['quiet_pass_accepts']
 
 
+def test_participants_think_of_as_many_pushes_as_they_make_before_the_next_plan(nodes):
+    assert nodes()['simulated_participant'].parameters['corrections_per_pass'] == 1
+    after_pass = nodes(mode='after_pass')['simulated_participant'].parameters
+    assert 'corrections_per_pass' not in after_pass
+
+
 def test_all_learn_from_and_write_one_recording(nodes, tmp_path):
     found = nodes()
     bags = {

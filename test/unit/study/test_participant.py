@@ -163,6 +163,29 @@ def test_another_plan_ends_a_push(participant, participation):
     assert participation.pushes == 1
 
 
+def test_a_push_goes_on_where_the_plan_ends(participant, participation):
+    plan = participant.paths.initial_plan(7)
+    last = len(plan.positions) - 1
+    participation.see_plan(plan)
+    participation._intended = [Push(onset_waypoint=last, displacement_m=np.array([0.1, 0, 0]))]
+    participation._subject = (plan.stamp_ns, 0)
+    watch(participation, plan, until_sec=plan.duration_sec, follow=0.0)
+    assert participation.status.state is ParticipantState.PUSHING
+    time_ns = round(plan.duration_sec * 1e9)
+    show(
+        participation,
+        plan,
+        state=PlaybackState.FINISHED,
+        plan_time_sec=plan.duration_sec,
+        time_ns=time_ns,
+    )
+    force = participation.act(time_ns + 10**9, plan.positions[-1])
+    assert force[0] > 5.0
+    show(participation, plan, state=PlaybackState.HOMING, time_ns=time_ns + 2 * 10**9)
+    participation.act(time_ns + 2 * 10**9, plan.positions[-1])
+    assert not participation.act(time_ns + 4 * 10**9, plan.positions[-1]).any()
+
+
 def test_an_arm_that_stands_is_not_pushed(participant, participation):
     plan = participant.paths.initial_plan(7)
     participation.see_plan(plan)
@@ -183,6 +206,32 @@ def test_a_hand_comes_and_goes_with_little_jerk_and_gives_up():
     assert not hand.is_pushing
     assert forces[times > parameters.longest_sec + parameters.onset_sec + 0.02].max() == 0.0
     assert forces[0].max() == 0.0
+
+
+def test_a_hand_that_sees_late_does_not_jerk():
+    hands = [Hand(HandParameters(tremor_n=0.0), np.random.default_rng(0)) for _ in range(2)]
+    for hand in hands:
+        hand.begin(0.0, np.array([0.03, 0.0, 0.0]), np.zeros(3))
+    prompt, late = hands
+    times = np.arange(0.0, 2.0, 0.01)
+    # A tool that drifts at 5 mm/s; the late one sees only every twelfth of its places.
+    seen = np.floor(times / 0.12 + 1e-9) * 0.12
+    for_prompt = [prompt.force(t, np.array([0.005 * t, 0.0, 0.0]))[0] for t in times]
+    for_late = [
+        late.force(t, np.array([0.005 * s, 0.0, 0.0]), s)[0]
+        for t, s in zip(times, seen, strict=True)
+    ]
+    assert np.abs(np.array(for_prompt) - for_late)[50:].max() < 0.6
+
+
+def test_who_is_not_content_pushes():
+    # They seldom think of anything else than pushes that are not worth it.
+    picky = ParticipantParameters(
+        task='press', beta=0.1, effort=1000.0, seed=2, smallest_correction_m=0.06
+    )
+    deciding = Participant(picky)
+    plan = deciding.paths.initial_plan(1)
+    assert all(deciding.decide(plan) for _ in range(3))
 
 
 def test_hands_differ_in_how_far_they_push():
