@@ -16,6 +16,7 @@ from reward_learning_ros.core.posterior import Posterior
 from reward_learning_ros.interface import (
     InferenceEvent,
     InferenceStatus,
+    ParticipantState,
     PlaybackState,
     SessionEnd,
     ThetaSummary,
@@ -30,6 +31,8 @@ from reward_learning_ros.study.session_data import ABORTED, DONE, Fault, Session
 
 _INFERENCE = 'reward_inference'
 _SIMULATED_ARM = 'simulated_arm'
+# What a participant says of themselves is heard this late, about.
+_TOLD_LATE_NS = 10**9
 
 
 def conclude(folder: SessionFolder) -> dict[str, Any]:
@@ -99,6 +102,29 @@ def heard_by_learner(paths: ToolPaths, recording: SessionRecording) -> Learner:
     return learner
 
 
+def corrections_without_push(recording: SessionRecording) -> int | None:
+    """Return how many corrections were found while nobody pushed.
+
+    None without a simulated participant: of others nobody knows.
+    """
+    told = recording.participant
+    if not told:
+        return None
+    ends_ns = [each.time_ns for each in told[1:]] + [np.inf]
+    pushes = [
+        (each.time_ns - _TOLD_LATE_NS, end_ns + _TOLD_LATE_NS)
+        for each, end_ns in zip(told, ends_ns, strict=True)
+        if each.record.state is ParticipantState.PUSHING
+    ]
+    return sum(
+        not any(
+            begin_ns <= correction.record.end_ns and correction.record.stamp_ns <= end_ns
+            for begin_ns, end_ns in pushes
+        )
+        for correction in recording.corrections
+    )
+
+
 def _session_data(
     content: dict[str, Any],
     recording: SessionRecording,
@@ -148,10 +174,7 @@ def _speed_of(content: dict[str, Any]) -> float:
 def _steps(recording: SessionRecording, paths: ToolPaths, speed: float) -> tuple[Step, ...]:
     """Return what each inference during the session came to."""
     plans = {heard.record.stamp_ns: heard.record for heard in recording.plans}
-    ends_ns = {
-        heard.record.stamp_ns: heard.record.stamp_ns + round(heard.record.duration_sec * 1e9)
-        for heard in recording.corrections
-    }
+    ends_ns = {heard.record.stamp_ns: heard.record.end_ns for heard in recording.corrections}
     steps = []
     before: tuple[int, ...] = ()
     for heard in recording.inference:
@@ -190,20 +213,33 @@ def _nearest(thetas: Sequence[Heard[ThetaSummary]], time_ns: int) -> ThetaSummar
 
 def _faults(recording: SessionRecording) -> tuple[Fault, ...]:
     """Return what went wrong, each as often as it began."""
-    faults = []
-    before = ''
-    for status in recording.playback:
-        fault = status.record.fault if status.record.state is PlaybackState.FAULT else ''
-        if fault and not before:
-            seconds = recording.seconds_at(status.time_ns)
-            faults.append(Fault(source='trajectory_playback', text=fault, time_sec=seconds))
-        before = fault
+    faults = playback_faults(recording)
     for heard in recording.inference:
         if heard.record.event is InferenceEvent.FAILED:
             seconds = recording.seconds_at(heard.time_ns)
             faults.append(Fault(source=_INFERENCE, text=heard.record.fault, time_sec=seconds))
     faults += [Fault(source='recording', text=problem) for problem in recording.problems]
     return tuple(faults)
+
+
+def playback_faults(recording: SessionRecording) -> list[Fault]:
+    """Return why the arm held, also of what began and ended while nobody recorded."""
+    faults = []
+    was_fault, counted = False, 0
+    for heard in recording.playback:
+        status = heard.record
+        if status.faults < counted:
+            # Another process counts anew.
+            counted = 0
+        is_fault = status.state is PlaybackState.FAULT
+        if (is_fault and not was_fault) or status.faults > counted:
+            text = status.fault or status.last_fault
+            if (missed := status.faults - counted - 1) > 0:
+                text += f' ({missed} more before it, not recorded)'
+            seconds = recording.seconds_at(heard.time_ns)
+            faults.append(Fault(source='trajectory_playback', text=text, time_sec=seconds))
+        was_fault, counted = is_fault, status.faults
+    return faults
 
 
 def _summary(
@@ -220,6 +256,8 @@ def _summary(
         'end': None if end is None else end.value,
         'passes': passes,
         'corrections': data.correction_count,
+        'pushes': recording.participant[-1].record.pushes if recording.participant else None,
+        'corrections_without_push': corrections_without_push(recording),
         'duration_sec': data.duration_sec,
         'theta': {} if lesson is None else _theta(lesson.theta),
         'beta': None if lesson is None else float(lesson.posterior.beta_samples.mean()),

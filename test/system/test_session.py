@@ -57,6 +57,11 @@ def test_no_limit_is_touched(summary):
     assert [fault for fault in summary['faults'] if not late.search(fault)] == []
 
 
+def test_no_correction_is_found_that_nobody_made(summary):
+    assert summary['corrections'] >= 1
+    assert summary['corrections_without_push'] == 0
+
+
 def test_what_was_published_live_is_what_the_recording_gives(summary, folder):
     assert summary['agrees_with_live'] is True
     recording = read_recording(folder.bag)
@@ -67,6 +72,12 @@ def test_what_was_published_live_is_what_the_recording_gives(summary, folder):
 def test_the_recording_opens_in_another_reader(folder, summary):
     with AnyReader([folder.bag]) as reader:
         counts = {name: topic.msgcount for name, topic in reader.topics.items()}
+        read = set()
+        for connection, _, data in reader.messages():
+            if connection.topic not in read:
+                reader.deserialize(data, connection.msgtype)
+                read.add(connection.topic)
+    assert read == {name for name, count in counts.items() if count}
     assert counts['/corrections'] >= summary['corrections']
     assert counts['/plan'] >= 2
     assert counts['/franka_robot_state_broadcaster/external_joint_torques'] > 1000
