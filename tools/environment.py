@@ -23,6 +23,7 @@ from tools.pins import ROOT
 # The wheels' bootstrapper marks the process that it prepared. Inherited by another venv, the
 # mark would keep that one from finding its own libraries.
 BOOTSTRAP_MARK = '_ROS_WHEELS_BOOTSTRAP_COMPLETE'
+KERNELS = 'tools.kernels'
 # What a sourced ROS 2 sets, and what must not reach an environment with wheels of its own.
 SOURCED_VARIABLES = (
     'PYTHONPATH',
@@ -110,6 +111,7 @@ def wheels_recipe(distribution: str, version: Optional[str]) -> virtual_environm
         installations=installations(pins.ros_wheels(distribution)),
         package=package_text(),
         variables=variables,
+        compiler=KERNELS,
     )
 
 
@@ -156,6 +158,7 @@ def sourced_recipe(version: Optional[str]) -> virtual_environment.Recipe:
         installations=installations([]),
         package=package_text(),
         variables=variables,
+        compiler=KERNELS,
     )
 
 
@@ -197,8 +200,12 @@ def sourced_numpy_version(
 
 
 def isolated(variables: 'os._Environ[str]') -> Dict[str, str]:
-    """Return variables without what would mix another Python's packages into this one."""
-    kept = {name: value for name, value in variables.items() if name != 'PYTHONHOME'}
+    """Return variables without what would mix another Python's packages into this one.
+
+    Bytecode is kept: without it each of a session's processes compiles every library anew.
+    """
+    dropped = ('PYTHONHOME', 'PYTHONDONTWRITEBYTECODE')
+    kept = {name: value for name, value in variables.items() if name not in dropped}
     kept['PYTHONNOUSERSITE'] = '1'
     return kept
 

@@ -9,7 +9,7 @@ import subprocess
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from tools.console import ProblemError, Progress, say
 from tools.interpreters import Interpreter
@@ -37,6 +37,8 @@ class Recipe(NamedTuple):
     # A text whose change asks for new installations, but not for a new venv.
     package: str
     variables: Dict[str, str]
+    # A module that compiles what would otherwise be compiled when it is used first.
+    compiler: Optional[str] = None
 
 
 def ensure(recipe: Recipe) -> None:
@@ -64,12 +66,14 @@ def _make(recipe: Recipe, lock: IO[str]) -> None:
         # Without its stamp, an environment whose update was cut short is made anew.
         stamp.unlink()
     else:
-        say(f'making {venv.name} with Python {recipe.interpreter.version} (once, 1 to 3 minutes)')
+        say(f'making {venv.name} with Python {recipe.interpreter.version} (once, 2 to 5 minutes)')
         _make_empty(recipe)
     (venv / CONSTRAINTS).write_text('\n'.join(recipe.pins) + '\n')
     for arguments in recipe.installations:
         _install(recipe, lock, arguments)
     _link_share(venv)
+    if recipe.compiler:
+        _compile(recipe, lock, recipe.compiler)
     # Written last, and by renaming: a venv with a stamp is whole.
     written = venv / (STAMP + '.new')
     written.write_text(json.dumps(whole))
@@ -158,28 +162,50 @@ def _make_empty(recipe: Recipe) -> None:
 
 def _install(recipe: Recipe, lock: IO[str], arguments: List[str]) -> None:
     """Run pip with its words in a log; show progress, and the log's end if it fails."""
-    log = recipe.venv / LOG
     variables = {k: v for k, v in recipe.variables.items() if k not in PIP_REDIRECTIONS}
     variables.update(PIP_SETTINGS)
-    pip = [str(recipe.venv / 'bin' / 'python'), '-m', 'pip']
     # Python compiles what is imported; compiling everything at once takes longer.
-    command = [*pip, 'install', '--no-compile', '-c', str(recipe.venv / CONSTRAINTS), *arguments]
+    command = ['pip', 'install', '--no-compile', '-c', str(recipe.venv / CONSTRAINTS), *arguments]
+    if _run_module(recipe, lock, command, variables, _last_step):
+        log = recipe.venv / LOG
+        last = '\n'.join(log.read_text(errors='replace').splitlines()[-20:])
+        raise ProblemError(
+            f'pip could not install the packages; the next run starts over. Its last words '
+            f'(all of them: {log}):\n{last}'
+        )
+
+
+def _compile(recipe: Recipe, lock: IO[str], module: str) -> None:
+    """Compile ahead; a failure is told, but what is missing is compiled when it is used."""
+    if _run_module(recipe, lock, [module], recipe.variables, lambda log: f'compiling ({module})'):
+        say(f'{module} failed, so the first session will take longer; see {recipe.venv / LOG}')
+
+
+def _run_module(
+    recipe: Recipe,
+    lock: IO[str],
+    command: List[str],
+    variables: Dict[str, str],
+    step: Callable[[Path], str],
+) -> int:
+    """Run a module of Python with its words in a log, show progress, and return its exit code."""
+    log = recipe.venv / LOG
     started_sec = time.monotonic()
     progress = Progress()
     with open(str(log), 'a') as output:
         process = subprocess.Popen(
-            command,
+            [str(recipe.venv / 'bin' / 'python'), '-m', *command],
             cwd=str(ROOT),
             env=variables,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            # Should this process be killed, the next one waits until its pip has ended too.
+            # Should this process be killed, the next one waits until its child has ended too.
             pass_fds=[lock.fileno()],
         )
         try:
             while process.poll() is None:
-                progress.update(time.monotonic() - started_sec, _last_step(log))
+                progress.update(time.monotonic() - started_sec, step(log))
                 try:
                     process.wait(timeout=0.5)
                 except subprocess.TimeoutExpired:
@@ -189,12 +215,7 @@ def _install(recipe: Recipe, lock: IO[str], arguments: List[str]) -> None:
             if process.poll() is None:
                 process.terminate()
                 process.wait()
-    if process.returncode:
-        last = '\n'.join(log.read_text(errors='replace').splitlines()[-20:])
-        raise ProblemError(
-            f'pip could not install the packages; the next run starts over. Its last words '
-            f'(all of them: {log}):\n{last}'
-        )
+    return process.returncode
 
 
 def _last_step(log: Path) -> str:

@@ -77,6 +77,15 @@ def test_an_interrupted_venv_is_made_anew_and_a_changed_package_only_installed(r
     assert (recipe.venv / 'pyvenv.cfg').stat().st_mtime_ns == made_at
 
 
+def test_what_compiles_ahead_runs_in_the_venv_and_may_fail(recipe, capsys):
+    virtual_environment.ensure(recipe._replace(compiler='tiny'))
+    assert 'failed' not in capsys.readouterr().err
+    virtual_environment.ensure(recipe._replace(compiler='no_such_module', package='changed'))
+    assert 'no_such_module failed' in capsys.readouterr().err
+    assert 'no_such_module' in (recipe.venv / LOG).read_text()
+    assert (recipe.venv / STAMP).exists()
+
+
 def test_what_pip_complains_of_is_shown_and_the_venv_does_not_count(recipe):
     broken = recipe._replace(installations=[['--no-index', 'no-such-package']])
     with pytest.raises(ProblemError, match=r'(?s)install\.log.*no-such-package'):

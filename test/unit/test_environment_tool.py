@@ -89,7 +89,7 @@ def root(tmp_path, monkeypatch):
 
 
 def test_wheels_take_nothing_from_a_sourced_ros(root, monkeypatch):
-    for name in (*environment.SOURCED_VARIABLES, 'PYTHONHOME'):
+    for name in (*environment.SOURCED_VARIABLES, 'PYTHONHOME', 'PYTHONDONTWRITEBYTECODE'):
         monkeypatch.setenv(name, 'of the sourced one')
     monkeypatch.setenv('RMW_IMPLEMENTATION', 'rmw_cyclonedds_cpp')
     recipe = environment.wheels_recipe('kilted', None)
