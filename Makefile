@@ -45,7 +45,7 @@ test-matrix-one:  ## one of them; another with the next commit
 bench:  ## the numbers, printed and as JSON under benchmarks/results
 	@$(RUN) python -m benchmarks $(ARGS)
 
-acceptance:  ## what sessions must achieve, over ten seeds of three tasks; takes an hour
+acceptance:  ## what sessions must achieve, over ten seeds of three tasks; takes half an hour
 	@$(RUN) python -m benchmarks.acceptance $(ARGS)
 
 gallery:  ## draw the pictures of docs/gallery anew
