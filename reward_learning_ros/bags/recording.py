@@ -141,13 +141,20 @@ class BagWriter:
             return
         fate = self.dropped
         try:
+            # The two files cannot change at once. All but a renaming comes before the messages, so
+            # that a killed writer hardly ever leaves a metadata.yaml that counts fewer of them.
+            is_prepared = self._prepare_metadata_file(text)
             self._file.flush(text_in_file)
             fate = self.written
-            self._write_metadata_file(text)
+            if not is_prepared:
+                self._new_metadata_file.write_text(text, encoding='utf-8')
+            self._new_metadata_file.replace(self.path / METADATA_FILE)
             self._text = text
             if self._file.contents.chunks >= self._chunks_per_file:
                 self._begin_next_file()
         except OSError as error:
+            with contextlib.suppress(OSError):
+                self._new_metadata_file.unlink(missing_ok=True)
             raise _write_error(self.path, error) from error
         finally:
             for name, count in counts.items():
@@ -211,16 +218,17 @@ class BagWriter:
         for topic in self._topics.values():
             self._add_to_file(topic)
 
-    def _write_metadata_file(self, text: str) -> None:
-        """Replace metadata.yaml as a whole: there is a readable one at any time."""
-        new = self.path / f'{METADATA_FILE}.new'
-        try:
-            new.write_text(text, encoding='utf-8')
-            new.replace(self.path / METADATA_FILE)
-        except OSError:
-            with contextlib.suppress(OSError):
-                new.unlink()
-            raise
+    @property
+    def _new_metadata_file(self) -> Path:
+        """Takes the place of metadata.yaml as a whole: there is a readable one at any time."""
+        return self.path / f'{METADATA_FILE}.new'
+
+    def _prepare_metadata_file(self, text: str) -> bool:
+        """Write what metadata.yaml will say; on a full disk the messages may still have room."""
+        with contextlib.suppress(OSError):
+            self._new_metadata_file.write_text(text, encoding='utf-8')
+            return True
+        return False
 
 
 def finish_bag(path: Path) -> dict[str, str]:
