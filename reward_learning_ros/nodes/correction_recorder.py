@@ -37,15 +37,13 @@ from reward_learning_ros.nodes.conversions import (
     playback_status_from_message,
     recorder_status_to_message,
 )
-from reward_learning_ros.nodes.correction_recorder_parameters import (
-    KINESTHETIC,
-    CorrectionRecorderParameters,
-)
+from reward_learning_ros.nodes.correction_recorder_parameters import CorrectionRecorderParameters
 from reward_learning_ros.nodes.heartbeat import Heartbeat
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
 from reward_learning_ros.nodes.source_choice import ArmSources
 from reward_learning_ros.nodes.teleoperation_device import TeleoperationDevice
+from reward_learning_ros.parameters.correcting import KINESTHETIC
 from reward_learning_ros.sensing.contact import ContactDetector
 from reward_learning_ros.sensing.deltas import CorrectionRecorder, RecordedCorrection
 from reward_learning_ros.sensing.ordering import StreamOrderer

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reward_learning_ros.parameters import ParameterError, parameter
+from reward_learning_ros.parameters.correcting import correction_source_parameter
 from reward_learning_ros.sensing.contact import ContactParameters
 from reward_learning_ros.sensing.deformation import DeformationParameters
 from reward_learning_ros.sensing.displacement import DisplacementParameters
 from reward_learning_ros.sensing.live import LiveParameters
 from reward_learning_ros.sensing.ordering import OrderingParameters
 from reward_learning_ros.sensing.teleoperation import TeleoperationParameters
-
-KINESTHETIC, JOY, TWIST = 'kinesthetic', 'joy', 'twist'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +26,7 @@ class CorrectionRecorderParameters(
     """How a person corrects the arm, and what becomes of it."""
 
     prefix: str = parameter('fr3', description='Prefix of joints and frames')
-    correction_source: str = parameter(
-        KINESTHETIC,
-        description='What the person corrects with: the hand on the arm, a joystick, or velocity '
-        'commands (SpaceMouse, MoveIt Servo)',
-        choices=(KINESTHETIC, JOY, TWIST),
-    )
+    correction_source: str = correction_source_parameter()
     update_rate_hz: float = parameter(
         25.0,
         description='How often samples are looked at, and the deformation is told',

@@ -12,7 +12,7 @@ from sensor_msgs.msg import Joy
 
 from reward_learning_ros.interface.records import stamp_ns_of
 from reward_learning_ros.nodes import names
-from reward_learning_ros.nodes.correction_recorder_parameters import JOY
+from reward_learning_ros.parameters.correcting import JOY
 from reward_learning_ros.sensing.deltas import RecordedCorrection
 from reward_learning_ros.sensing.teleoperation import (
     JoyRecord,

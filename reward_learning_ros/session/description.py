@@ -159,7 +159,10 @@ def _chosen_parameters(
     if config.arm == SIMULATED:
         chosen['simulated_arm'] = _simulated_arm(config)
     chosen['trajectory_playback'] = {'prefix': config.prefix, **_patience(config)}
-    chosen['correction_recorder'] = {'prefix': config.prefix}
+    chosen['correction_recorder'] = {
+        'prefix': config.prefix,
+        'correction_source': config.correction_source,
+    }
     chosen['reward_inference'] = {
         **learning,
         'mode': config.mode,
@@ -182,7 +185,7 @@ def _chosen_parameters(
     chosen[CONDUCTOR] = {
         'watched_nodes': others,
         'max_passes': config.max_passes,
-        'max_corrections': config.max_corrections,
+        'max_corrections': config.corrections_limit,
         'quiet_pass_accepts': config.has_simulated_participant,
         'recovers': config.arm == SIMULATED,
         'bag': str(folder.bag),

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
+from reward_learning_ros.parameters.correcting import KINESTHETIC, correction_source_parameter
 from reward_learning_ros.parameters.inference import (
     beta_parameter,
     dependence_parameter,
@@ -22,6 +23,9 @@ AFTER_PASS = 'after_pass'
 # a shell or another system would read as something else.
 _NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_-]{0,63}')
 _NAME_RULE = 'must be letters, digits, "_" and "-", at most 64, beginning with a letter or digit'
+
+# As many as a simulated participant is given to say what they want.
+_SIMULATED_CORRECTIONS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,11 +69,16 @@ class SessionParameters(Parameters):
         minimum=1e-3,
         maximum=1e4,
     )
+    correction_source: str = correction_source_parameter()
     max_passes: int = parameter(
         12, description='After so many passes it ends', minimum=1, maximum=1000
     )
-    max_corrections: int = parameter(
-        6, description='After so many corrections it ends; 0 is no limit', minimum=0, maximum=1000
+    max_corrections: int | None = parameter(
+        None,
+        description='After so many corrections it ends; 0 is no limit; unset, a program makes '
+        f'{_SIMULATED_CORRECTIONS} and a person has no limit',
+        minimum=0,
+        maximum=1000,
     )
     seed: int = parameter(0, description='Seed of all random numbers', minimum=0)
     realtime: bool = parameter(
@@ -97,6 +106,11 @@ class SessionParameters(Parameters):
             raise self._refusal(
                 'participant_model', f'must be {HUMAN} with arm {FRANKA}: nobody else can push it'
             )
+        if self.has_simulated_participant and self.correction_source != KINESTHETIC:
+            raise self._refusal(
+                'correction_source',
+                f'must be {KINESTHETIC} unless participant_model is {HUMAN}: programs push',
+            )
         if self.robot_ip and self.arm != FRANKA:
             raise self._refusal('robot_ip', f'must be empty unless arm is {FRANKA}')
 
@@ -112,3 +126,10 @@ class SessionParameters(Parameters):
     def has_simulated_participant(self) -> bool:
         """Whether a program corrects, so that what it wants is known."""
         return self.participant_model == SIMULATED
+
+    @property
+    def corrections_limit(self) -> int:
+        """After how many corrections it ends; 0 is no limit."""
+        if self.max_corrections is not None:
+            return self.max_corrections
+        return _SIMULATED_CORRECTIONS if self.has_simulated_participant else 0

@@ -54,6 +54,21 @@ def test_participants_think_of_as_many_pushes_as_they_make_before_the_next_plan(
     assert 'corrections_per_pass' not in after_pass
 
 
+def test_a_person_corrects_as_often_as_they_like_and_with_what_they_like(nodes):
+    assert nodes()['session_conductor'].parameters['max_corrections'] == 6
+    by_hand = nodes(participant_model='human')
+    assert by_hand['session_conductor'].parameters['max_corrections'] == 0
+    assert by_hand['correction_recorder'].parameters['correction_source'] == 'kinesthetic'
+    limited = nodes(participant_model='human', correction_source='joy', max_corrections=3)
+    assert limited['session_conductor'].parameters['max_corrections'] == 3
+    assert limited['correction_recorder'].parameters['correction_source'] == 'joy'
+
+
+def test_a_program_pushes_and_does_not_teleoperate(nodes):
+    with pytest.raises(InvalidInputError, match=r"correction_source = 'joy'.*human"):
+        nodes(correction_source='joy')
+
+
 def test_all_learn_from_and_write_one_recording(nodes, tmp_path):
     found = nodes()
     bags = {

@@ -1,0 +1,74 @@
+"""A session as in the paper's study, by joystick: one pass, then learning, until accepted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from helpers.domains import claimed_domain
+from helpers.sessions import OperatedSession
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import Joy
+
+from reward_learning_ros.interface import SessionState
+from reward_learning_ros.nodes import names
+from reward_learning_ros.parameters.correcting import JOY
+from reward_learning_ros.sensing.teleoperation import TeleoperationParameters
+from reward_learning_ros.session.folder import SessionFolder
+from reward_learning_ros.session.recording import read_recording
+
+pytestmark = pytest.mark.timeout(600)
+
+# Away from the person, with the deadman held.
+PUSHED = Joy(axes=[0.0, 1.0, 0.0, 0.0, 0.0], buttons=[0, 0, 0, 0, 1])
+RELEASED = Joy(axes=[0.0] * 5, buttons=[0] * 5)
+# Seconds of the plan during which it is pushed.
+PUSHES = ((1.0, 2.5), (4.0, 5.5))
+FULL_SPEED_M_S = TeleoperationParameters().axis_speeds_m_s[0]
+# Four times as fast as real, what comes late on a busy machine is no lost device.
+PATIENT = '/correction_recorder:\n  ros__parameters: {device_timeout_sec: 5.0}\n'
+
+
+@pytest.fixture
+def session(tmp_path):
+    with claimed_domain() as domain_id:
+        session = OperatedSession(domain_id, tmp_path)
+        yield session
+        session.close()
+
+
+def test_what_a_person_teleoperates_in_a_pass_is_learned_after_it_and_accepted(session, tmp_path):
+    stick = session.operator.create_publisher(Joy, names.JOY_TOPIC, qos_profile_sensor_data)
+    (tmp_path / 'patient.yaml').write_text(PATIENT)
+    session.start(
+        *('--participant-model', 'human', '--correction-source', JOY, '--mode', 'after_pass'),
+        *('--parameters-file', str(tmp_path / 'patient.yaml')),
+    )
+    session.wait_until(lambda: session.is_playing)
+
+    def first_pass_is_over():
+        is_pushed = session.is_playing and any(
+            begin <= session.playback.plan_time_sec < end for begin, end in PUSHES
+        )
+        stick.publish(PUSHED if is_pushed else RELEASED)
+        return session.session.passes == 2 and session.is_playing
+
+    session.wait_until(first_pass_is_over)
+    assert session.session.state is SessionState.PLAYING
+    assert session.session.corrections == len(PUSHES)
+    assert session.call(names.SESSION_ACCEPT_SERVICE).success
+    assert session.wait() == 0, '\n'.join(session.lines)
+
+    folder = SessionFolder(path=tmp_path / 'sessions' / 'demo' / 'p01' / '001')
+    summary = json.loads(folder.summary.read_text())
+    assert (summary['end'], summary['corrections']) == ('accepted', len(PUSHES))
+    assert summary['agrees_with_live'] is True
+    recording = read_recording(folder.bag)
+    first, second = (heard.record for heard in recording.corrections)
+    # Both are of the one plan that was shown in the pass, and each as long as it was held.
+    assert first.plan_stamp_ns == second.plan_stamp_ns == recording.plans[0].record.stamp_ns
+    for correction in (first, second):
+        forwards, *others = correction.delta_positions[-1]
+        assert forwards > 0.03
+        assert forwards == pytest.approx(FULL_SPEED_M_S * correction.duration_sec, rel=0.1)
+        assert others == [0.0, 0.0]
