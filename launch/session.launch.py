@@ -18,6 +18,7 @@ from launch.substitutions import LaunchConfiguration, PathJoinSubstitution, This
 from launch_ros.actions import Node
 
 from launch import LaunchDescription
+from reward_learning_ros.core.tasks import load_task
 from reward_learning_ros.parameters import from_texts, specifications, text_of
 from reward_learning_ros.session.description import CONDUCTOR, PACKAGE, RECORDER, begin
 from reward_learning_ros.session.launching import launch_parameters
@@ -57,7 +58,7 @@ def _session(context):
         for name in specifications(SessionParameters)
     }
     resume = LaunchConfiguration(RESUME).perform(context)
-    folder, _, description = begin(from_texts(SessionParameters, texts), resume or None)
+    folder, config, description = begin(from_texts(SessionParameters, texts), resume or None)
     session = _Session(folder, {node.name: node for node in description.nodes})
     actions = [LogInfo(msg=f'session in {folder.path}')]
     if description.bringup is not None:
@@ -69,7 +70,17 @@ def _session(context):
                 launch_arguments=description.bringup.items(),
             )
         )
-    return [*actions, *(session.start(name) for name in session.nodes)]
+    if not load_task(config.task).needs_preparation:
+        return [*actions, *session.start_all()]
+    # Beside the nodes this would take three times as long, and in here nobody could interrupt it.
+    return [*actions, _command('prepare', config.task, on_exit=session.on_prepared)]
+
+
+def _command(*words, on_exit):
+    """Return the action that runs a command of `reward_learning`."""
+    return ExecuteProcess(
+        cmd=[sys.executable, '-m', f'{PACKAGE}.cli', *words], output='screen', on_exit=on_exit
+    )
 
 
 class _Session:
@@ -81,6 +92,18 @@ class _Session:
         self._starts = dict.fromkeys(nodes, 0)
         self._actions = {}
         self._is_ended = False
+
+    def on_prepared(self, event, context):
+        """Return the actions after the task was prepared, or could not be."""
+        if context.is_shutdown:
+            return None
+        if event.returncode != 0:
+            return Shutdown(reason='the task cannot be prepared')
+        return self.start_all()
+
+    def start_all(self):
+        """Return the actions that start all nodes."""
+        return [self.start(name) for name in self.nodes]
 
     def start(self, name):
         """Return the action that starts a node."""
@@ -118,11 +141,8 @@ class _Session:
 
     def _on_end(self, name):
         if name == RECORDER:
-            return ExecuteProcess(
-                cmd=[sys.executable, '-m', f'{PACKAGE}.cli', 'conclude', str(self._folder.path)],
-                output='screen',
-                on_exit=Shutdown(reason='the session has ended'),
-            )
+            end = Shutdown(reason='the session has ended')
+            return _command('conclude', str(self._folder.path), on_exit=end)
         return self._interrupt(RECORDER) if list(self._actions) == [RECORDER] else None
 
     def _interrupt(self, name):

@@ -59,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
         )
     from rich.console import Console
 
+    from reward_learning_ros.core.tasks import load_task
     from reward_learning_ros.session.description import begin
     from reward_learning_ros.session.outcome import conclude, has_ended
     from reward_learning_ros.session.terminal import summary_lines
@@ -70,6 +71,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         # Interrupted between its end and its report, it lacks only the report.
         if not (options.resume and has_ended(folder)):
+            # Beside the nodes of a session this would take three times as long.
+            load_task(config.task).prepare()
             _conduct(config, description, folder, console)
     except KeyboardInterrupt:
         console.print(

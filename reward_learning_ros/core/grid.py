@@ -93,6 +93,10 @@ class GridFeatures(FeatureSource):
             raise InvalidInputError('the arm can go to no node of the grid')
         return outcomes
 
+    def prepare(self) -> None:
+        """Load the outcomes, or simulate them."""
+        _ = self.outcomes
+
     def compiled(self) -> Features:
         """Return the features; not finite outside the grid and where the arm cannot go."""
         return self._compiled

@@ -234,6 +234,10 @@ class TrajectoryLibrary(FeatureSource):
         """Features and, last, no effort, (N, d + 1): as the samplers weigh them."""
         return np.column_stack([self.features, np.zeros(len(self))])
 
+    def prepare(self) -> None:
+        """Load the library, or simulate it."""
+        _ = self.arrays
+
     def compiled(self) -> Features:
         """Return features by which everything between the members is outside the space."""
         return nothing_between

@@ -15,6 +15,10 @@ class FeatureSource(ABC):
     """Where a task's features come from, when they are needed."""
 
     @abstractmethod
+    def prepare(self) -> None:
+        """Load or make now what is needed, instead of when it is; may take minutes, once."""
+
+    @abstractmethod
     def compiled(self) -> Features:
         """Return the features as kernels call them; not finite outside the trajectory space."""
 

@@ -147,6 +147,16 @@ class Task:
 
         return self.features if isinstance(self.features, TrajectoryLibrary) else None
 
+    @property
+    def needs_preparation(self) -> bool:
+        """Whether its features come from something that takes minutes to make, but only once."""
+        return isinstance(self.features, FeatureSource)
+
+    def prepare(self) -> None:
+        """Make now what its features come from, instead of when they are needed."""
+        if isinstance(self.features, FeatureSource):
+            self.features.prepare()
+
     def evaluate(self, trajectories: Any) -> np.ndarray:
         """Return the features (…, d) of one trajectory (n, m) or of many (…, n, m)."""
         array = np.array(trajectories, dtype=np.float64)

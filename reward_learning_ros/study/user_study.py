@@ -84,7 +84,7 @@ def simulate_study(
                 f'allowed: {", ".join(TASKS)}'
             )
         # What has to be simulated for it is simulated now, not by the first workers.
-        _task(name).evaluate(_task(name).plan)
+        _task(name).prepare()
     jobs = [
         Job(
             task=name,

@@ -92,6 +92,15 @@ def test_a_bad_parameter_is_one_line_and_code_2(capsys):
     )
 
 
+def test_tasks_are_prepared_if_all_of_them_exist(capsys):
+    assert main(['prepare', 'press', 'reach']) == 0
+    assert capsys.readouterr().out == 'press is ready\nreach is ready\n'
+    assert main(['prepare', 'press', 'pres']) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ''
+    assert 'pres' in captured.err
+
+
 @pytest.mark.parametrize(
     ('error', 'code', 'line'),
     [

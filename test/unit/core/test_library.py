@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import threading
@@ -74,6 +75,29 @@ def task() -> core.Task:
         ),
         axis_names=('a', 'b'),
     )
+
+
+@pytest.mark.parametrize('kind', ['library', 'grid'])
+def test_what_a_task_needs_is_made_when_it_is_prepared_and_only_once(kind, task) -> None:
+    calls: list[int] = []
+
+    def load():
+        calls.append(1)
+        return ARRAYS if kind == 'library' else np.zeros(2)
+
+    axis = GridAxis(waypoint=0, axis=0, low=0.0, high=1.0, count=2)
+    lazy = TrajectoryLibrary(load) if kind == 'library' else GridFeatures([axis], load, None, 2)
+    prepared = dataclasses.replace(task, features=lazy)
+    assert prepared.needs_preparation
+    assert calls == []
+    prepared.prepare()
+    prepared.prepare()
+    assert calls == [1]
+
+
+def test_a_task_of_plain_features_is_always_ready() -> None:
+    assert not core.load_task('press').needs_preparation
+    core.load_task('press').prepare()
 
 
 def test_a_library_is_built_once_and_then_read(tmp_path) -> None:
