@@ -434,3 +434,26 @@ def test_a_push_soon_after_the_arm_began_to_move_is_found_and_its_release_is_not
     (contact,) = detect(made.arrivals(), ContactDetector())
     assert seconds(made, contact.onset_ns) == pytest.approx(start_sec, abs=0.4)
     assert seconds(made, contact.end_ns) == pytest.approx(push.end_sec, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ('stop_sec', 'left_nm', 'swing'),
+    [(6.0, 5.0, 0.2), (6.0, 6.0, 0.1), (8.0, 8.0, 0.1), (8.0, 8.0, 0.3)],
+)
+def test_a_torque_that_hovers_where_the_bias_is_unknown_does_not_keep_a_contact_open(
+    stop_sec, left_nm, swing
+):
+    # The arm stops in a place that it does not know, and something that swings about the
+    # threshold of an end is left there for good.
+    made = recording(30.0, model=ArmModel(noise_nm=0.05))
+    elapsed_sec = (made.time_ns - made.time_ns[0]) / NANOSECONDS
+    stands, last = elapsed_sec > stop_sec, int(np.searchsorted(elapsed_sec, stop_sec))
+    made.joints[stands] = made.joints[last]
+    made.joints[stands, 7:] = 0.0
+    noise = np.random.default_rng(0).normal(0.0, 0.05, (stands.sum(), 7))
+    made.torque_nm[stands] = made.torque_nm[last] + noise
+    ramp = np.clip((elapsed_sec - 4.0) / 0.3, 0.0, 1.0)
+    made.torque_nm[:, 1] += left_nm * ramp * (1 + swing * np.sin(2 * np.pi * 0.7 * elapsed_sec))
+    (contact,) = detect(made.arrivals(), ContactDetector())
+    assert contact.reason is EndReason.RELEASED
+    assert seconds(made, contact.end_ns) < stop_sec + 1.0
