@@ -85,6 +85,8 @@ class Conductor:
         self._was_seen_moving = self._is_in_pass
         # Unknown of a pass that another conductor began: it does not count as a quiet one.
         self._corrections_before_pass = -1
+        # Whether somebody pushed in this pass, even if no correction came of it.
+        self._was_pushed = False
         # From where the arm is, the plan cannot be started: it goes home first.
         self._is_too_far = False
         # How often it was looked since it was asked to go home; None if it does not go there.
@@ -133,11 +135,13 @@ class Conductor:
             self._is_in_pass = True
             self._passes += 1
             self._corrections_before_pass = self.status.corrections
+            self._was_pushed = False
 
     def decide(self, view: SessionView) -> Action | None:
         """Take note of what is known, and return what to ask playback for, if anything."""
         if self.status.state is SessionState.ENDED:
             return None
+        self._was_pushed |= view.is_pushing
         count = max(view.corrections, self._corrections_before)
         state, reason, action, end = self._next(replace(view, corrections=count))
         self.status = SessionStatus(
@@ -194,7 +198,8 @@ class Conductor:
             return SessionState.PLAYING, 'somebody pushes the arm', None, None
         if view.is_inferring:
             return SessionState.INFERRING, '', None, None
-        was_quiet = self._is_in_pass and view.corrections == self._corrections_before_pass
+        has_corrected = view.corrections != self._corrections_before_pass
+        was_quiet = self._is_in_pass and not has_corrected and not self._was_pushed
         self._is_in_pass = False
         if was_quiet and self._config.quiet_pass_accepts:
             self._end(SessionEnd.ACCEPTED)

@@ -52,6 +52,12 @@ _WRENCH_BASELINE_SEC = 1.0
 # fallen to this share of what it was on the way; after so long it is taken to have ended there.
 _RELEASED_SHARE = 0.5
 _LONGEST_UNSURE_NS = 6_000_000_000
+# No more than this share of a push, which stays as it is for so long while the arm stands, is no
+# hand but a bias that was wrong.
+_LEFT_SHARE = 0.25
+_STEADY_NM = 0.4
+_STEADY_NS = 3_000_000_000
+_STANDING_RAD_S = 0.02
 # What is left of a push after its end must not be taken for bias.
 _AFTERMATH_NS = 300_000_000
 
@@ -153,6 +159,10 @@ def run(
         elif time_ns[i] - s.onset_ns > settings.longest_ns:
             # Nobody pushes for so long: the load has changed, and with it the bias.
             count = end(s, i, time_ns[i], TIMEOUT, events, count)
+            s.zero_until_ns = 0
+        elif _is_left_over(s, time_ns[i], size, joint_velocity_rad_s[i]):
+            end_ns = max(s.steady_ns - settings.delay_ns, s.onset_ns)
+            count = end(s, i, end_ns, RELEASED, events, count)
             s.zero_until_ns = 0
         elif above_off:
             s.below_ns = -1
@@ -326,6 +336,27 @@ def _is_held(settings: Settings, s: Any, time_ns: int, size: float, z_if_sure: f
         s.unsure_ns = time_ns
         s.unsure_torque = size
     return size > _RELEASED_SHARE * s.unsure_torque and time_ns - s.unsure_ns < _LONGEST_UNSURE_NS
+
+
+@numba.njit(cache=True)
+def _is_left_over(s: Any, time_ns: int, size: float, joint_velocity_rad_s: np.ndarray) -> bool:
+    """Tells whether the hand let go long ago, though the torque is not what it should be.
+
+    Where a hand that held still was once taken for bias, the bias is wrong, and surely so.
+    """
+    change = 0.0
+    speed = 0.0
+    for j in range(JOINT_COUNT):
+        change += (s.torque[j] - s.steady_torque[j]) ** 2
+        speed = max(speed, abs(joint_velocity_rad_s[j]))
+    is_little = size <= _LEFT_SHARE * s.peak_torque
+    # Joints that are not known are not known to stand.
+    if s.steady_ns < 0 or not is_little or change > _STEADY_NM**2 or not speed < _STANDING_RAD_S:
+        s.steady_ns = time_ns
+        for j in range(JOINT_COUNT):
+            s.steady_torque[j] = s.torque[j]
+        return False
+    return time_ns - s.steady_ns >= _STEADY_NS
 
 
 @numba.njit(cache=True)

@@ -74,6 +74,7 @@ def begin_contact(settings: Settings, s: Any) -> None:
     s.phase = CONTACT
     s.onset_variance = s.bias_variance
     s.unsure_ns = -1
+    s.steady_ns = -1
     s.below_ns = -1
     s.bridging = 0
     s.evidence_sec = 0.0

@@ -82,6 +82,8 @@ STATE = np.dtype(
         ('unsure_ns', 'i8'),
         ('unsure_torque', 'f8'),
         ('released_ns', 'i8'),
+        ('steady_ns', 'i8'),
+        ('steady_torque', 'f8', _JOINTS),
         ('bridging', 'i8'),
         ('gap_start_ns', 'i8'),
         ('direction', 'f8', _JOINTS),
@@ -103,6 +105,7 @@ TIMES = (
     'below_ns',
     'jump_ns',
     'unsure_ns',
+    'steady_ns',
 )
 
 EVENT = np.dtype(

@@ -101,6 +101,17 @@ def test_a_push_at_the_end_of_the_plan_is_waited_for():
     assert one.status.end is None
 
 
+def test_a_pass_in_which_somebody_pushed_is_not_accepted_though_no_correction_came_of_it():
+    one = conductor(quiet_pass_accepts=True)
+    play(one)
+    assert one.decide(view('playing', is_pushing=True)) is None
+    assert one.decide(view('finished')) is Action.START
+    one.started()
+    assert one.decide(view('playing')) is None
+    assert one.decide(view('finished')) is None
+    assert one.status.end is SessionEnd.ACCEPTED
+
+
 def test_an_arm_too_far_from_the_plan_goes_home_first_and_that_is_no_pass():
     one = conductor()
     play(one, corrections=1)

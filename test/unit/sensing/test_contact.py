@@ -457,3 +457,23 @@ def test_a_torque_that_hovers_where_the_bias_is_unknown_does_not_keep_a_contact_
     (contact,) = detect(made.arrivals(), ContactDetector())
     assert contact.reason is EndReason.RELEASED
     assert seconds(made, contact.end_ns) < stop_sec + 1.0
+
+
+@pytest.mark.parametrize('left_nm', [1.5, 2.5])
+def test_what_stays_as_it_is_after_a_push_is_no_hand_but_a_wrong_bias(left_nm):
+    # At the end of its plan the arm stands where it is sure of a bias that is not the right one.
+    push = Push(start_sec=4.0, duration_sec=3.0, force_n=(0.0, 25.0, 10.0), rise_sec=0.3)
+    stop_sec = 6.0
+    made = recording(30.0, push)
+    elapsed_sec = (made.time_ns - made.time_ns[0]) / NANOSECONDS
+    stands, last = elapsed_sec > stop_sec, int(np.searchsorted(elapsed_sec, stop_sec))
+    pushed_nm = recording(30.0, push, seed=3).torque_nm - recording(30.0, seed=3).torque_nm
+    quiet = recording(30.0, seed=4)
+    noise = np.random.default_rng(0).normal(0.0, 0.1, (stands.sum(), 7))
+    made.joints[stands] = quiet.joints[last]
+    made.joints[stands, 7:] = 0.0
+    made.torque_nm[stands] = quiet.torque_nm[last] + pushed_nm[stands] + noise
+    made.torque_nm[elapsed_sec > push.end_sec, 1] += left_nm
+    (contact,) = detect(made.arrivals())
+    assert contact.reason is EndReason.RELEASED
+    assert seconds(made, contact.end_ns) == pytest.approx(push.end_sec, abs=0.6)
