@@ -72,7 +72,7 @@ def _session(context):
         )
     if not load_task(config.task).needs_preparation:
         return [*actions, *session.start_all()]
-    # Beside the nodes this would take three times as long, and in here nobody could interrupt it.
+    # Beside the busy nodes this takes much longer, and in here nobody could interrupt it.
     return [*actions, _command('prepare', config.task, on_exit=session.on_prepared)]
 
 

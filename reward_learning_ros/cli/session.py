@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         # Interrupted between its end and its report, it lacks only the report.
         if not (options.resume and has_ended(folder)):
-            # Beside the nodes of a session this would take three times as long.
+            # Beside the nodes of a session, which keep the cores busy, this takes much longer.
             load_task(config.task).prepare()
             _conduct(config, description, folder, console)
     except KeyboardInterrupt:

@@ -436,6 +436,17 @@ def test_a_push_soon_after_the_arm_began_to_move_is_found_and_its_release_is_not
     assert seconds(made, contact.end_ns) == pytest.approx(push.end_sec, abs=0.5)
 
 
+def stand(made, stop_sec: float) -> np.ndarray:
+    """Let the arm of a recording stand from a time on; return the seconds of its samples."""
+    elapsed_sec = (made.time_ns - made.time_ns[0]) / NANOSECONDS
+    stands, last = elapsed_sec > stop_sec, int(np.searchsorted(elapsed_sec, stop_sec))
+    made.joints[stands] = made.joints[last]
+    made.joints[stands, 7:] = 0.0
+    noise = np.random.default_rng(0).normal(0.0, 0.05, (stands.sum(), 7))
+    made.torque_nm[stands] = made.torque_nm[last] + noise
+    return elapsed_sec
+
+
 @pytest.mark.parametrize(
     ('stop_sec', 'left_nm', 'swing'),
     [(6.0, 5.0, 0.2), (6.0, 6.0, 0.1), (8.0, 8.0, 0.1), (8.0, 8.0, 0.3)],
@@ -446,12 +457,7 @@ def test_a_torque_that_hovers_where_the_bias_is_unknown_does_not_keep_a_contact_
     # The arm stops in a place that it does not know, and something that swings about the
     # threshold of an end is left there for good.
     made = recording(30.0, model=ArmModel(noise_nm=0.05))
-    elapsed_sec = (made.time_ns - made.time_ns[0]) / NANOSECONDS
-    stands, last = elapsed_sec > stop_sec, int(np.searchsorted(elapsed_sec, stop_sec))
-    made.joints[stands] = made.joints[last]
-    made.joints[stands, 7:] = 0.0
-    noise = np.random.default_rng(0).normal(0.0, 0.05, (stands.sum(), 7))
-    made.torque_nm[stands] = made.torque_nm[last] + noise
+    elapsed_sec = stand(made, stop_sec)
     ramp = np.clip((elapsed_sec - 4.0) / 0.3, 0.0, 1.0)
     made.torque_nm[:, 1] += left_nm * ramp * (1 + swing * np.sin(2 * np.pi * 0.7 * elapsed_sec))
     (contact,) = detect(made.arrivals(), ContactDetector())
@@ -463,16 +469,10 @@ def test_a_torque_that_hovers_where_the_bias_is_unknown_does_not_keep_a_contact_
 def test_what_stays_as_it_is_after_a_push_is_no_hand_but_a_wrong_bias(left_nm):
     # At the end of its plan the arm stands where it is sure of a bias that is not the right one.
     push = Push(start_sec=4.0, duration_sec=3.0, force_n=(0.0, 25.0, 10.0), rise_sec=0.3)
-    stop_sec = 6.0
-    made = recording(30.0, push)
-    elapsed_sec = (made.time_ns - made.time_ns[0]) / NANOSECONDS
-    stands, last = elapsed_sec > stop_sec, int(np.searchsorted(elapsed_sec, stop_sec))
+    made = recording(30.0, seed=4)
     pushed_nm = recording(30.0, push, seed=3).torque_nm - recording(30.0, seed=3).torque_nm
-    quiet = recording(30.0, seed=4)
-    noise = np.random.default_rng(0).normal(0.0, 0.1, (stands.sum(), 7))
-    made.joints[stands] = quiet.joints[last]
-    made.joints[stands, 7:] = 0.0
-    made.torque_nm[stands] = quiet.torque_nm[last] + pushed_nm[stands] + noise
+    elapsed_sec = stand(made, stop_sec=6.0)
+    made.torque_nm[:] += pushed_nm
     made.torque_nm[elapsed_sec > push.end_sec, 1] += left_nm
     (contact,) = detect(made.arrivals())
     assert contact.reason is EndReason.RELEASED
