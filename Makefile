@@ -2,22 +2,33 @@
 #
 #   PYTHON   any Python 3 that starts the tools; the environment is made from it if supported
 #   ROS      auto (the sourced ROS 2, else the wheels of Jazzy), sourced, jazzy or kilted
+#   BUILD    folder in which everything is made, sessions too; this one unless given
+#   WITH     layers that `make environment` installs, with commas (tools/pins.py)
 #   ARGS     passed on to the command
 #   WORKERS  test processes at the same time
+#   N, LOAD  how often test-repeat runs, and beside how many busy processes
 
 PYTHON ?= python3
 ROS ?= auto
 WORKERS ?= auto
+WITH ?= session
+N ?= 10
+LOAD ?= 0
 # A file's tests stay together: they share what is slow to build or to compile.
 PARALLEL = -n $(WORKERS) --dist loadfile
-RUN = $(PYTHON) -m tools.environment --ros $(ROS)
+ENVIRONMENT = "$(PYTHON)" -m tools.environment --ros $(ROS) $(if $(BUILD),--build "$(BUILD)")
+# Each command names the layer that it needs; another one is added to the same environment.
+RUN = $(ENVIRONMENT) --with
+# The same, with the numerical code compiled beforehand.
+COMPILED = $(ENVIRONMENT) --compiled --with
+RESULTS = $(if $(BUILD),--output "$(BUILD)/benchmarks")
 
 .DEFAULT_GOAL := help
-.PHONY: help session test test-interpreted test-matrix test-matrix-one bench acceptance gallery colcon lint types format doctor pins \
-	clean
+.PHONY: help session environment test test-repeat test-interpreted test-matrix test-matrix-one \
+	bench acceptance faults gallery diagrams colcon lint types format doctor pins clean
 
 # Told here, where no Python can: everything below starts with one.
-ifeq ($(shell command -v $(PYTHON) 2>/dev/null),)
+ifeq ($(shell command -v "$(PYTHON)" 2>/dev/null),)
 $(error $(PYTHON) is not here. On Debian or Ubuntu: `sudo apt install python3 python3-venv`)
 endif
 
@@ -25,51 +36,63 @@ help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
 session:  ## a session with the simulated arm and participant
-	@$(RUN) reward_learning session $(ARGS)
+	@$(COMPILED) session --in-build reward_learning session $(ARGS)
+
+environment:  ## install what a session needs, or the layers that WITH names; tell where
+	@$(COMPILED) $(WITH)
 
 test:  ## the test suite
-	@$(RUN) python -m pytest $(PARALLEL) $(ARGS)
+	@$(COMPILED) test python -m pytest $(PARALLEL) $(ARGS)
+
+test-repeat:  ## the tests of nodes and processes N times, beside LOAD busy processes
+	@$(COMPILED) test python -m tools.repeat --times $(N) --load $(LOAD) $(PARALLEL) $(ARGS)
 
 test-interpreted:  ## the core's tests without the compiler, on small sizes
-	@NUMBA_DISABLE_JIT=1 $(RUN) python -m pytest $(PARALLEL) test/unit/core/test_kernels.py \
+	@NUMBA_DISABLE_JIT=1 $(RUN) test python -m pytest $(PARALLEL) test/unit/core/test_kernels.py \
 		test/unit/core/test_samplers.py test/unit/core/test_ensemble.py \
 		test/unit/core/test_inference.py test/unit/core/test_accuracy.py \
 		test/unit/core/test_human_model.py test/unit/core/test_theory.py $(ARGS)
 
 test-matrix:  ## the suite on Kilted, and on the oldest and newest supported Python
-	@$(PYTHON) -m tools.matrix $(PARALLEL) $(ARGS)
+	@"$(PYTHON)" -m tools.matrix $(if $(BUILD),--build "$(BUILD)") $(PARALLEL) $(ARGS)
 
 test-matrix-one:  ## one of them; another with the next commit
-	@$(PYTHON) -m tools.matrix --one $(PARALLEL) $(ARGS)
+	@"$(PYTHON)" -m tools.matrix $(if $(BUILD),--build "$(BUILD)") --one $(PARALLEL) $(ARGS)
 
 bench:  ## the numbers, printed and as JSON under benchmarks/results
-	@$(RUN) python -m benchmarks $(ARGS)
+	@$(COMPILED) bench python -m benchmarks $(RESULTS) $(ARGS)
 
 acceptance:  ## what sessions must achieve, over ten seeds of three tasks; takes half an hour
-	@$(RUN) python -m benchmarks.acceptance $(ARGS)
+	@$(COMPILED) session python -m benchmarks.acceptance $(ARGS)
+
+faults:  ## faults on purpose, and what the arm does then: ARGS=motion; takes two hours
+	@$(COMPILED) session python -m benchmarks.faults $(RESULTS) $(ARGS)
 
 gallery:  ## draw the pictures of docs/gallery anew
-	@$(RUN) python -m tools.gallery $(ARGS)
+	@$(COMPILED) study python -m tools.gallery $(ARGS)
+
+diagrams:  ## draw the states of a session in docs/session.md, from the code
+	@$(RUN) session python -m tools.session_diagram
 
 colcon:  ## colcon build and colcon test against the environment's ROS 2
-	@$(RUN) python -m tools.colcon_check
+	@$(RUN) test python -m tools.colcon_check
 
 lint:  ## ruff: rules and format
-	@$(RUN) ruff check .
-	@$(RUN) ruff format --check .
+	@$(RUN) lint ruff check .
+	@$(RUN) lint ruff format --check .
 
 types:  ## mypy
-	@$(RUN) mypy
+	@$(RUN) types mypy
 
 format:  ## rewrite the code as ruff formats it
-	@$(RUN) ruff check --fix .
-	@$(RUN) ruff format .
+	@$(RUN) lint ruff check --fix .
+	@$(RUN) lint ruff format .
 
 doctor:  ## what is here and what is missing
-	@$(RUN) reward_learning doctor $(ARGS)
+	@$(RUN) session reward_learning doctor $(ARGS)
 
-pins:  ## resolve tools/pins.txt anew
-	@$(PYTHON) -m tools.update_pins
+pins:  ## resolve tools/pins.txt anew; with ARGS=--keep only what is new
+	@"$(PYTHON)" -m tools.update_pins $(ARGS)
 
 clean:  ## remove what the commands above made
-	rm -rf .venv .venv-* .venv*.lock build install log *.egg-info
+	cd $(if $(BUILD),"$(BUILD)",.) && rm -rf .venv .venv-* .venv*.lock build install log *.egg-info

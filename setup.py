@@ -8,6 +8,22 @@ from setuptools import find_packages, setup
 PACKAGE = 'reward_learning_ros'
 SHARE = f'share/{PACKAGE}'
 
+# The lower bounds are what Ubuntu 22.04, the system of ROS 2 Humble, has as packages.
+REQUIREMENTS = [
+    'setuptools',
+    'numpy>=1.21',
+    'scipy>=1.8',
+    'numba>=0.55',
+    'arviz>=0.15,<1',
+    'h5netcdf>=1.0',
+    'PyYAML>=5.4',
+    'rich>=11',
+    'rosbags>=0.10',
+    'mcap>=1.1',
+    'lz4>=3.1',
+    'zstandard>=0.15',
+]
+# `make` installs each when a command needs it: tools/pins.py.
 EXTRAS = {
     # The simulated arm and the tasks with physics.
     'sim': ['mujoco>=3.2'],
@@ -21,11 +37,12 @@ EXTRAS = {
         'statsmodels>=0.13',
     ],
     # Pinocchio (pin) is what the kinematics and dynamics are compared with.
-    'test': ['pytest>=7', 'pytest-xdist>=3', 'pytest-timeout>=2', 'pin>=2.7'],
-    # What the rate of rollouts is compared with in `make bench`.
-    'bench': ['pybullet>=3.2'],
-    # Build with colcon, lint, types.
-    'develop': ['colcon-common-extensions', 'mypy', 'ruff', 'types-PyYAML'],
+    'test': ['pytest>=7', 'pytest-xdist>=3', 'pytest-timeout>=2', 'hypothesis>=6', 'pin>=2.7'],
+    # What the rate of rollouts is compared with; there are no wheels for later Pythons.
+    'bench': ["pybullet>=3.2 ; python_version < '3.12'"],
+    'colcon': ['colcon-common-extensions'],
+    'lint': ['ruff'],
+    'types': ['mypy', 'types-PyYAML'],
 }
 
 setup(
@@ -41,21 +58,7 @@ setup(
         (f'{SHARE}/config/tasks', sorted(glob('config/tasks/*.yaml'))),
     ],
     python_requires='>=3.10',
-    # The lower bounds are what Ubuntu 22.04, the system of ROS 2 Humble, has as packages.
-    install_requires=[
-        'setuptools',
-        'numpy>=1.21',
-        'scipy>=1.8',
-        'numba>=0.55',
-        'arviz>=0.15,<1',
-        'h5netcdf>=1.0',
-        'PyYAML>=5.4',
-        'rich>=11',
-        'rosbags>=0.10',
-        'mcap>=1.1',
-        'lz4>=3.1',
-        'zstandard>=0.15',
-    ],
+    install_requires=REQUIREMENTS,
     extras_require=EXTRAS,
     zip_safe=True,
     author='The reward_learning_ros authors',

@@ -1,6 +1,8 @@
 """How the tools speak to the person who started them."""
 
 import sys
+import time
+from typing import List, Tuple
 
 
 class ProblemError(Exception):
@@ -12,27 +14,58 @@ def say(text: str) -> None:
     print('[environment] ' + text, file=sys.stderr, flush=True)
 
 
-class Progress:
-    """One line of progress: rewritten in place on a terminal, now and then in a log."""
+class Steps:
+    """Where a longer work is, in one line: rewritten on a terminal, now and then in a log."""
 
-    log_period_sec = 20.0
+    log_period_sec = 15.0
 
-    def __init__(self) -> None:
+    def __init__(self, typical_sec: List[Tuple[str, float]]) -> None:
+        """Take the steps in their order, each with what it takes on an ordinary machine."""
+        self._typical_sec = typical_sec
+        self._index = -1
+        self._started_sec = time.monotonic()
+        self._logged_sec = 0.0
         self._terminal = sys.stderr.isatty()
-        self._last_logged_sec = 0.0
 
-    def update(self, elapsed_sec: float, text: str) -> None:
-        """Show how long the work has been going on, and what it does now."""
-        line = f'[environment]   {elapsed_sec:3.0f} s  {text}'
+    def begin(self) -> None:
+        """Go on to the next step."""
+        self._index += 1
+        self._logged_sec = 0.0
+        self.update(0.0)
+
+    def update(self, share: float, detail: str = '') -> None:
+        """Show how much of this step is done (0 to 1), and what that is in words."""
+        now_sec = time.monotonic()
+        name = self._typical_sec[self._index][0]
+        line = f'step {self._index + 1} of {len(self._typical_sec)}: {name}'
+        line += f' ({detail})' if detail else ''
+        line += ', ' + in_words(self.left_sec(now_sec - self._started_sec, share))
         if self._terminal:
-            sys.stderr.write('\r\033[K' + line[:79])
+            sys.stderr.write('\r\033[K[environment] ' + line[:79])
             sys.stderr.flush()
-        elif elapsed_sec - self._last_logged_sec >= self.log_period_sec:
-            self._last_logged_sec = elapsed_sec
-            print(line[:99], file=sys.stderr, flush=True)
+        elif not self._logged_sec or now_sec - self._logged_sec >= self.log_period_sec:
+            self._logged_sec = now_sec
+            say(line)
+
+    def left_sec(self, elapsed_sec: float, share: float) -> float:
+        """Return how long the rest will take if it goes on as it went so far."""
+        times_sec = [time_sec for _, time_sec in self._typical_sec]
+        done_sec = sum(times_sec[: self._index]) + min(share, 1.0) * times_sec[self._index]
+        # The beginning says little: it counts as if three ordinary seconds had gone before.
+        pace = (elapsed_sec + 3.0) / (done_sec + 3.0)
+        return (sum(times_sec) - done_sec) * pace
 
     def close(self) -> None:
         """Leave the terminal's line empty."""
         if self._terminal:
             sys.stderr.write('\r\033[K')
             sys.stderr.flush()
+
+
+def in_words(left_sec: float) -> str:
+    """Return how long something will still take, no more exactly than can be known."""
+    if left_sec < 10.0:
+        return 'a few seconds left'
+    if left_sec < 90.0:
+        return f'about {5 * round(left_sec / 5.0)} s left'
+    return f'about {round(left_sec / 60.0)} min left'

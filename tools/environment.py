@@ -1,29 +1,41 @@
 """Find or make the Python environment of this repository, then run a command in it.
 
-    python3 -m tools.environment [--ros auto|sourced|jazzy|kilted] [--python 3.12] COMMAND ...
+    python3 -m tools.environment [--with LAYERS] [--ros auto|sourced|jazzy|kilted] [--python 3.12]
+        [--build FOLDER] COMMAND ...
 
 With ROS 2 sourced, the environment is a venv over it that uses its rclpy. Without, it is a venv
-with the PyPI wheels of ROS 2, in the versions of tools/pins.txt. Nothing is installed outside the
-repository. This needs nothing but the standard library, and any Python from 3.6 on may start it.
+with the PyPI wheels of ROS 2, in the versions of tools/pins.txt. It holds the layers that were
+asked for so far; another one is added when a command needs it. This needs nothing but the standard
+library, and any Python from 3.6 on may start it.
 """
 
 import argparse
+import hashlib
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Sequence
 
 from tools import interpreters, pins, virtual_environment
 from tools.console import ProblemError, say
 from tools.interpreters import Interpreter
 from tools.pins import ROOT
+from tools.recipe import PACKAGE, Recipe, interpreter_of
 
 # The wheels' bootstrapper marks the process that it prepared. Inherited by another venv, the
 # mark would keep that one from finding its own libraries.
 BOOTSTRAP_MARK = '_ROS_WHEELS_BOOTSTRAP_COMPLETE'
-KERNELS = 'tools.kernels'
+# Two processes compile at the same time.
+KERNELS = (('tools.kernels', 'learn'), ('tools.kernels', 'sense'))
+# Where tools keep what they found out, when they are to leave the source tree alone.
+CACHE_VARIABLES = {
+    'PYTHONPYCACHEPREFIX': '__pycache__',
+    'RUFF_CACHE_DIR': '.ruff_cache',
+    'MYPY_CACHE_DIR': '.mypy_cache',
+    'HYPOTHESIS_STORAGE_DIRECTORY': '.hypothesis',
+}
 # What a sourced ROS 2 sets, and what must not reach an environment with wheels of its own.
 SOURCED_VARIABLES = (
     'PYTHONPATH',
@@ -57,20 +69,42 @@ def main(arguments: Optional[List[str]] = None) -> int:
         help='which ROS 2 to use; auto takes the sourced one, else the wheels of Jazzy',
     )
     parser.add_argument('--python', choices=interpreters.SUPPORTED, help='which Python to use')
+    parser.add_argument(
+        '--with',
+        dest='layers',
+        metavar='LAYERS',
+        type=lambda text: text.split(','),
+        default=[pins.SESSION],
+        help='what must be installed, with commas: ' + ', '.join(pins.LAYERS),
+    )
+    parser.add_argument(
+        '--compiled', action='store_true', help='with the numerical code compiled beforehand'
+    )
+    parser.add_argument(
+        '--build',
+        metavar='FOLDER',
+        help='where everything is made; the repository itself unless given',
+    )
+    parser.add_argument(
+        '--in-build', action='store_true', help='run the command there, not in the repository'
+    )
     parser.add_argument('command', nargs=argparse.REMAINDER, help='what to run in it')
     options = parser.parse_args(arguments)
+    build = Path(os.path.abspath(os.path.expanduser(options.build or str(ROOT))))
     try:
-        prepared = prepare(options.ros, options.python)
+        layers = pins.with_needed(options.layers)
+        asked = Asked(options.ros, options.python, layers, options.compiled, build)
+        prepared = prepare(asked)
     except ProblemError as problem:
         print(f'error: {problem}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        say('interrupted; the next run starts over')
+        say('interrupted; the next run goes on with what was downloaded')
         return 130
     if not options.command:
         print(prepared.venv)
         return 0
-    os.chdir(str(ROOT))
+    os.chdir(str(build if options.in_build else ROOT))
     try:
         os.execvpe(options.command[0], options.command, prepared.variables)
     except OSError as error:
@@ -78,58 +112,82 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return 127
 
 
-def prepare(ros: str, version: Optional[str]) -> Environment:
-    """Return the environment for a ROS 2 (as on the command line) and a Python version."""
-    if ros == 'auto':
-        ros = 'sourced' if os.environ.get('ROS_DISTRO') else 'jazzy'
-    recipe = sourced_recipe(version) if ros == 'sourced' else wheels_recipe(ros, version)
+class Asked(NamedTuple):
+    """What a command wants of its environment, as on the command line."""
+
+    ros: str
+    python: Optional[str] = None
+    layers: Sequence[str] = (pins.SESSION,)
+    is_compiled: bool = False
+    build: Path = ROOT
+
+
+def prepare(asked: Asked) -> Environment:
+    """Return the environment that a command needs."""
+    if asked.ros == 'auto':
+        asked = asked._replace(ros='sourced' if os.environ.get('ROS_DISTRO') else 'jazzy')
+    recipe = sourced_recipe(asked) if asked.ros == 'sourced' else wheels_recipe(asked)
     virtual_environment.ensure(recipe)
     return Environment(recipe.venv, activated(recipe.venv, recipe.variables))
 
 
-def wheels_recipe(distribution: str, version: Optional[str]) -> virtual_environment.Recipe:
+def wheels_recipe(asked: Asked) -> Recipe:
     """Return what makes an environment with the wheels of a ROS 2 distribution."""
-    name = '.venv' if distribution == 'jazzy' else f'.venv-{distribution}'
+    name = '.venv' if asked.ros == 'jazzy' else f'.venv-{asked.ros}'
     # A venv keeps the Python that it was made with, whichever one starts the tools today.
-    interpreter = virtual_environment.interpreter_of(ROOT / name) or interpreters.find()
-    if version and version != interpreter.version:
-        interpreter = interpreters.find(version)
-        name += f'-{version}'
-    venv = ROOT / name
+    interpreter = interpreter_of(asked.build / name) or interpreters.find()
+    if asked.python and asked.python != interpreter.version:
+        interpreter = interpreters.find(asked.python)
+        name += f'-{asked.python}'
+    venv = asked.build / name
     variables = isolated(os.environ)
     for sourced in SOURCED_VARIABLES:
         variables.pop(sourced, None)
-    variables['ROS_DISTRO'] = distribution
+    variables['ROS_DISTRO'] = asked.ros
     variables['AMENT_PREFIX_PATH'] = str(venv)
     # The only middleware that has wheels.
     variables['RMW_IMPLEMENTATION'] = 'rmw_fastrtps_cpp'
-    return virtual_environment.Recipe(
-        venv=venv,
-        interpreter=interpreter,
-        sees_system_packages=False,
-        pins=pins.read(pins.COMMON) + pins.read(distribution),
-        installations=installations(pins.ros_wheels(distribution)),
-        package=package_text(),
-        variables=variables,
-        compiler=KERNELS,
+    return completed(
+        Recipe(
+            venv=venv,
+            interpreter=interpreter,
+            sees_system_packages=False,
+            installer=pins.read(pins.INSTALLER),
+            layers=pins.pinned(asked.layers, asked.ros),
+            is_resolved=True,
+            constraints=[],
+            variables=variables,
+        ),
+        asked,
     )
 
 
-def installations(requirements: List[str]) -> List[List[str]]:
-    """Return what pip is asked for: the build tools first, then the rest, built with them."""
-    package = f'{ROOT}[{",".join(pins.EXTRAS)}]'
-    return [
-        list(pins.BUILD_TOOLS),
-        [*requirements, '--no-build-isolation', '--editable', package],
-    ]
+def completed(recipe: Recipe, asked: Asked) -> Recipe:
+    """Return a recipe with what does not depend on the ROS 2: this package and its kernels."""
+    if asked.build != ROOT:
+        for name, folder in CACHE_VARIABLES.items():
+            recipe.variables.setdefault(name, str(asked.build / folder))
+    if pins.SESSION not in asked.layers:
+        return recipe
+    # A new executable or task asks for a new installation.
+    recipe = recipe._replace(package=(ROOT / 'setup.py').read_text(encoding='utf-8'))
+    # Without the compiler there is nothing to compile.
+    if not asked.is_compiled or recipe.variables.get('NUMBA_DISABLE_JIT', '0') != '0':
+        return recipe
+    return recipe._replace(compilers=KERNELS, sources=kernel_sources())
 
 
-def package_text() -> str:
-    """Return what a new executable, extra or requirement of the package changes."""
-    return (ROOT / 'setup.py').read_text(encoding='utf-8')
+def kernel_sources() -> str:
+    """Return a digest of the files with kernels, whose change asks for compiling them."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / PACKAGE).glob('**/*.py')):
+        content = path.read_bytes()
+        if b'njit' in content:
+            digest.update(content)
+    return digest.hexdigest()
 
 
-def sourced_recipe(version: Optional[str]) -> virtual_environment.Recipe:
+def sourced_recipe(asked: Asked) -> Recipe:
     """Return what makes an environment over the sourced ROS 2."""
     distribution = os.environ.get('ROS_DISTRO')
     if not distribution:
@@ -142,23 +200,26 @@ def sourced_recipe(version: Optional[str]) -> virtual_environment.Recipe:
             f'{distribution} is a ROS 1. Source a ROS 2 in a new shell, or use the wheels: '
             '`make ROS=jazzy …`'
         )
-    interpreter = sourced_interpreter(distribution, version)
+    interpreter = sourced_interpreter(distribution, asked.python)
     variables = isolated(os.environ)
     numpy_version = sourced_numpy_version(distribution, interpreter, variables)
-    venv = ROOT / f'.venv-sourced-{distribution}'
+    venv = asked.build / f'.venv-sourced-{distribution}'
     prefixes = [str(venv), variables.get('AMENT_PREFIX_PATH', '')]
     variables['AMENT_PREFIX_PATH'] = os.pathsep.join(filter(None, prefixes))
-    return virtual_environment.Recipe(
-        venv=venv,
-        interpreter=interpreter,
-        sees_system_packages=True,
-        # ROS 2's messages are compiled against the NumPy that it came with: keep exactly that
-        # one and let the rest follow from it.
-        pins=[f'numpy=={numpy_version}'],
-        installations=installations([]),
-        package=package_text(),
-        variables=variables,
-        compiler=KERNELS,
+    return completed(
+        Recipe(
+            venv=venv,
+            interpreter=interpreter,
+            sees_system_packages=True,
+            installer=[line for line in pins.INSTALLER_PACKAGES if line != 'uv'],
+            layers={layer: pins.requirements(layer) for layer in asked.layers},
+            is_resolved=False,
+            # ROS 2's messages are compiled against the NumPy that it came with: keep exactly
+            # that one and let the rest follow from it.
+            constraints=[f'numpy=={numpy_version}'],
+            variables=variables,
+        ),
+        asked,
     )
 
 

@@ -36,10 +36,12 @@ def main(arguments: Optional[List[str]] = None) -> int:
     parser.add_argument(
         '--one', action='store_true', help='only one of them; another with the next commit'
     )
+    parser.add_argument('--build', metavar='FOLDER', help='where the environments are made')
     options, pytest_arguments = parser.parse_known_args(arguments)
+    where = ['--build', options.build] if options.build else []
     for entry in [available(choose(commit()))] if options.one else ENTRIES:
         say(f'test matrix: {entry}')
-        code = run(entry, pytest_arguments)
+        code = run(entry, where, pytest_arguments)
         if code:
             say(f'test matrix: {entry}: failed')
             return code
@@ -76,9 +78,10 @@ def available(entry: Entry) -> Entry:
     return entry
 
 
-def run(entry: Entry, pytest_arguments: List[str]) -> int:
+def run(entry: Entry, where: List[str], pytest_arguments: List[str]) -> int:
     """Run the suite in the environment of an entry, and return its exit code."""
-    environment = [sys.executable, '-m', 'tools.environment', '--ros', entry.distribution]
+    environment = [sys.executable, '-m', 'tools.environment', '--ros', entry.distribution, *where]
+    environment += ['--with', 'test', '--compiled']
     if entry.python:
         environment += ['--python', entry.python]
     return subprocess.run(

@@ -1,20 +1,40 @@
-"""What the environments are made of: the packages asked for, and their pinned versions."""
+"""What the environments are made of: layers of packages, and their pinned versions."""
 
+import ast
 from pathlib import Path
-from typing import List
+from typing import Dict, Iterable, List, NamedTuple, Set, Tuple
 
 from tools.console import ProblemError
 
 ROOT = Path(__file__).resolve().parent.parent
 PINS = ROOT / 'tools' / 'pins.txt'
-# Versions that every environment shares are resolved together, then those of each distribution.
-COMMON = 'common'
 DISTRIBUTIONS = ('jazzy', 'kilted')
-# The extras of setup.py that an environment of this repository holds; the packages stand there.
-EXTRAS = ('sim', 'study', 'test', 'develop')
-# Editable installations put executables on the PATH from setuptools 64 on; setuptools 80 dropped
-# the command behind `colcon build --symlink-install`.
-BUILD_TOOLS = ('setuptools>=64,<80', 'wheel')
+# What installs everything else: first of all, in every environment. Editable installations put
+# executables on the PATH from setuptools 64 on; setuptools 80 dropped the command behind
+# `colcon build --symlink-install`.
+INSTALLER = 'installer'
+INSTALLER_PACKAGES = ('uv', 'setuptools>=64,<80', 'wheel')
+# This package itself and all that runs a session; only this layer needs ROS 2.
+SESSION = 'session'
+
+
+class Layer(NamedTuple):
+    """What can be added to an environment: an extra of setup.py, over other layers."""
+
+    extra: str
+    needs: Tuple[str, ...] = ()
+
+
+# A command of the Makefile names the layer that it needs.
+LAYERS = {
+    SESSION: Layer('sim'),
+    'study': Layer('study', (SESSION,)),
+    'colcon': Layer('colcon', (SESSION,)),
+    'test': Layer('test', (SESSION, 'study', 'colcon')),
+    'bench': Layer('bench', (SESSION, 'study', 'colcon', 'test')),
+    'types': Layer('types', (SESSION,)),
+    'lint': Layer('lint'),
+}
 ROS_PACKAGES = (
     'rclpy',
     'rmw-fastrtps-cpp',
@@ -36,6 +56,31 @@ def ros_wheels(distribution: str) -> List[str]:
     return [f'ros-{distribution}-{name}' for name in ROS_PACKAGES]
 
 
+def with_needed(layers: Iterable[str]) -> List[str]:
+    """Return layers with all that they need."""
+    found: Set[str] = set()
+    for layer in layers:
+        if layer not in LAYERS:
+            raise ProblemError(f'there is no layer {layer!r}; known: {", ".join(LAYERS)}.')
+        found.update((layer, *LAYERS[layer].needs))
+    return [layer for layer in LAYERS if layer in found]
+
+
+def requirements(layer: str) -> List[str]:
+    """Return what setup.py says that a layer needs, without versions chosen."""
+    declared = _constants(ROOT / 'setup.py')
+    own = declared['REQUIREMENTS'] if layer == SESSION else []
+    return [*own, *declared['EXTRAS'][LAYERS[layer].extra]]
+
+
+def pinned(layers: Iterable[str], distribution: str) -> Dict[str, List[str]]:
+    """Return all pinned packages of each layer; a session's has those of a ROS 2 distribution."""
+    found = {layer: read(layer) for layer in layers}
+    if SESSION in found:
+        found[SESSION] += read(distribution)
+    return found
+
+
 def read(section: str, path: Path = PINS) -> List[str]:
     """Return the lines of one section of the pins file."""
     lines = []
@@ -49,3 +94,15 @@ def read(section: str, path: Path = PINS) -> List[str]:
     if not lines:
         raise ProblemError(f'{path} has no section [{section}]; `make pins` writes it anew.')
     return lines
+
+
+def _constants(path: Path) -> Dict[str, Dict[str, List[str]]]:
+    """Return the constants of a Python file, without running it: setuptools may not be here."""
+    found = {}
+    for node in ast.parse(path.read_text(encoding='utf-8')).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            try:
+                found[node.targets[0].id] = ast.literal_eval(node.value)
+            except ValueError:
+                continue
+    return found

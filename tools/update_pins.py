@@ -1,17 +1,18 @@
 """Resolve tools/pins.txt anew: the newest versions that go together, for each supported Python.
 
-    python3 -m tools.update_pins
+    python3 -m tools.update_pins [--keep]
 
-What is resolved stands in one place each: setup.py for what every environment holds, tools/pins.py
-for the build tools and the wheels of ROS 2.
+What is resolved stands in one place each: setup.py for what the layers of an environment need,
+tools/pins.py for the installer and the wheels of ROS 2.
 """
 
+import argparse
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Dict, Iterable, List
+from typing import Dict, Iterable, List, Optional
 
 from tools import interpreters, pins
 from tools.console import ProblemError, say
@@ -19,21 +20,23 @@ from tools.pins import PINS, ROOT
 
 VENV = ROOT / '.venv-pins'
 HEADER = """\
-# Every version that an environment of this repository holds. One section per set of packages that
-# are resolved together; Jazzy's and Kilted's wheels share distribution names, so each has a venv.
+# Every version that an environment of this repository may hold. One section for each layer, with
+# all that it needs; Jazzy's and Kilted's wheels share distribution names, so each has a venv.
 # Made with `make pins`; do not edit by hand.
 """
 
 
-def main() -> int:
+def main(arguments: Optional[List[str]] = None) -> int:
     """Write the pins file, whole or not at all."""
+    parser = argparse.ArgumentParser(
+        prog='python3 -m tools.update_pins', description=(__doc__ or '').split('\n')[0]
+    )
+    parser.add_argument(
+        '--keep', action='store_true', help='keep the versions that are there; resolve new ones'
+    )
+    options = parser.parse_args(arguments)
     try:
-        uv = make_resolver()
-        common = resolve(uv, pins.BUILD_TOOLS, ['setup.py', *extras()])
-        sections = {pins.COMMON: common}
-        for distribution in pins.DISTRIBUTIONS:
-            found = resolve(uv, [*pins.ros_wheels(distribution), *common], [])
-            sections[distribution] = [line for line in found if line not in common]
+        sections = resolve_all(make_resolver(), options.keep)
     except ProblemError as problem:
         print(f'error: {problem}', file=sys.stderr)
         return 1
@@ -44,9 +47,31 @@ def main() -> int:
     return 0
 
 
-def extras() -> List[str]:
-    """Return the options that ask for the extras of setup.py."""
-    return [option for extra in pins.EXTRAS for option in ('--extra', extra)]
+def resolve_all(uv: str, keep: bool) -> Dict[str, List[str]]:
+    """Return the lines of every section; a package has one version wherever it stands."""
+    asked = {pins.INSTALLER: list(pins.INSTALLER_PACKAGES)}
+    asked.update((layer, pins.requirements(layer)) for layer in pins.LAYERS)
+    together = resolve(
+        uv, [line for lines in asked.values() for line in lines], kept(asked) if keep else []
+    )
+    sections = {name: resolve(uv, lines, together) for name, lines in asked.items()}
+    for distribution in pins.DISTRIBUTIONS:
+        wheels = pins.ros_wheels(distribution)
+        constraints = [*together, *(kept([distribution]) if keep else [])]
+        found = resolve(uv, [*wheels, *sections[pins.SESSION]], constraints)
+        sections[distribution] = [line for line in found if line not in sections[pins.SESSION]]
+    return sections
+
+
+def kept(sections: Iterable[str]) -> List[str]:
+    """Return the lines of those sections that are there."""
+    lines = []
+    for section in sections:
+        try:
+            lines += pins.read(section)
+        except ProblemError:
+            continue
+    return lines
 
 
 def render(sections: Dict[str, List[str]]) -> str:
@@ -70,14 +95,15 @@ def make_resolver() -> str:
     return str(uv)
 
 
-def resolve(uv: str, requirements: Iterable[str], sources: List[str]) -> List[str]:
+def resolve(uv: str, requirements: Iterable[str], constraints: Iterable[str]) -> List[str]:
     """Return the resolved versions, one line each, for every Python from the oldest on."""
     with tempfile.TemporaryDirectory() as folder:
-        listed = Path(folder) / 'requirements.in'
+        listed, allowed = Path(folder) / 'requirements.in', Path(folder) / 'constraints.txt'
         listed.write_text('\n'.join(requirements) + '\n')
+        allowed.write_text('\n'.join(constraints) + '\n')
         style = ['--universal', '--python-version', interpreters.SUPPORTED[0]]
-        style += ['--no-annotate', '--no-header', '--quiet']
-        words = run([uv, 'pip', 'compile', *style, str(listed), *sources])
+        style += ['--no-annotate', '--no-header', '--quiet', '--constraints', str(allowed)]
+        words = run([uv, 'pip', 'compile', *style, str(listed)])
     # The universal resolution covers Windows too, which this package does not run on.
     return [line for line in words.splitlines() if line and "== 'win32'" not in line]
 

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from numba import types
 from numba.core import cgutils
@@ -15,6 +14,7 @@ from numba.np.arrayobj import make_array
 
 from reward_learning_ros.core.cores import available_cores as available_cores
 from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.core.kernel_cache import numba
 
 # Kernels call features and priors through a pointer of a fixed type: so a kernel is compiled once,
 # whatever the task, and its machine code can be kept on disk.
@@ -127,6 +127,25 @@ def compile_log_prior(function: Callable[..., Any]) -> LogPrior:
 def is_compiled(function: Callable[..., Any]) -> bool:
     """Tell whether a function is machine code of one fixed signature."""
     return _is_dispatcher(function) and len(function.signatures) == 1 and not function._can_compile  # type: ignore[attr-defined]
+
+
+@numba.njit
+def copy_vector(target: np.ndarray, source: np.ndarray) -> None:
+    """Copy n numbers.
+
+    For kernels: what Numba makes of `target[:] = source` takes seconds to compile, most of them
+    for what it says of shapes that differ.
+    """
+    for index in range(target.shape[0]):
+        target[index] = source[index]
+
+
+@numba.njit
+def copy_matrix(target: np.ndarray, source: np.ndarray) -> None:
+    """Copy (n, m) numbers; see `copy_vector`."""
+    for row in range(target.shape[0]):
+        for column in range(target.shape[1]):
+            target[row, column] = source[row, column]
 
 
 @numba.njit(LOG_PRIOR_SIGNATURE, cache=True)

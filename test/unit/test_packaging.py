@@ -13,6 +13,7 @@ import setuptools  # noqa: F401  gives Python 3.12 and later their distutils bac
 from catkin_pkg.changelog import Changelog, populate_changelog_from_rst
 from catkin_pkg.package import Package, parse_package
 from catkin_pkg.package_version import get_forthcoming_label, rename_section
+from packaging.requirements import Requirement
 
 import reward_learning_ros
 from benchmarks.__main__ import NOT_RUN
@@ -34,6 +35,7 @@ ROSDEP_KEYS = {
     # ament_python itself needs it, so every ROS 2 has it.
     'setuptools': None,
 }
+SECTIONS = (pins.INSTALLER, *pins.LAYERS, *pins.DISTRIBUTIONS)
 # The modules whose names differ from those of the distributions that hold them.
 DISTRIBUTIONS = {'yaml': 'pyyaml', 'pinocchio': 'pin'}
 # Part of a ROS 2 installation, but not to be had as wheels: imported only where they are used.
@@ -41,6 +43,7 @@ WITHOUT_WHEELS = {
     'franka_bringup',
     'franka_msgs',
     'controller_manager',
+    'controller_manager_msgs',
     'joint_trajectory_controller',
     'launch',
     'launch_ros',
@@ -180,21 +183,42 @@ def test_every_ros_package_of_the_manifest_is_in_the_environment_with_wheels(man
 
 
 def test_every_requirement_is_pinned(setup):
-    extras = [name for extra in pins.EXTRAS for name in setup.extras_require[extra]]
-    needed = names([*setup.install_requires, *extras, *pins.BUILD_TOOLS])
-    assert needed <= names(pins.read(pins.COMMON))
+    assert names(pins.INSTALLER_PACKAGES) <= names(pins.read(pins.INSTALLER))
+    assert names(setup.install_requires) <= names(pins.read(pins.SESSION))
+    for name, layer in pins.LAYERS.items():
+        assert names(setup.extras_require[layer.extra]) <= names(pins.read(name))
     for distribution in pins.DISTRIBUTIONS:
         assert set(pins.ros_wheels(distribution)) <= names(pins.read(distribution))
 
 
-def test_every_extra_is_in_the_environment(setup):
-    # PyBullet is a hundred megabytes for one ratio, and has no wheel for every Python.
-    assert {*pins.EXTRAS, 'bench'} == set(setup.extras_require)
+def test_every_extra_is_a_layer(setup):
+    assert {layer.extra for layer in pins.LAYERS.values()} == set(setup.extras_require)
+    for layer, needed in pins.LAYERS.items():
+        assert names(pins.requirements(layer)) >= names(setup.extras_require[needed.extra])
+    assert names(pins.requirements(pins.SESSION)) >= names(setup.install_requires)
+
+
+def test_a_layer_needs_what_those_that_it_needs_do():
+    for layer, needed in pins.LAYERS.items():
+        for below in needed.needs:
+            assert set(pins.LAYERS[below].needs) <= set(needed.needs), layer
 
 
 def test_every_pin_names_exactly_one_version():
-    for section in (pins.COMMON, *pins.DISTRIBUTIONS):
+    for section in SECTIONS:
         assert [line for line in pins.read(section) if '==' not in line.split(';')[0]] == []
+
+
+@pytest.mark.parametrize('version', interpreters.SUPPORTED)
+@pytest.mark.parametrize('distribution', pins.DISTRIBUTIONS)
+def test_a_package_has_one_version_in_all_layers(version, distribution):
+    python = {'python_version': version, 'python_full_version': f'{version}.1'}
+    versions: dict[str, set[str]] = {}
+    for section in (pins.INSTALLER, *pins.LAYERS, distribution):
+        for requirement in map(Requirement, pins.read(section)):
+            if requirement.marker is None or requirement.marker.evaluate(python):
+                versions.setdefault(requirement.name, set()).add(str(requirement.specifier))
+    assert {name: found for name, found in versions.items() if len(found) > 1} == {}
 
 
 def test_the_oldest_python_is_the_same_everywhere(setup):
