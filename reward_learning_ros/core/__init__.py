@@ -9,8 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reward_learning_ros.core.domain import BetaPrior, ThetaDomain
+    from reward_learning_ros.core.domain import BetaPrior, BotherPrior, ThetaDomain
     from reward_learning_ros.core.inference import Inference, Progress, infer
+    from reward_learning_ros.core.passes import MOTOR_NOISE_M, PASS_MODEL
     from reward_learning_ros.core.planner import plan, regret
     from reward_learning_ros.core.posterior import Posterior
     from reward_learning_ros.core.reference import reference_posterior
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
 
 _PLACES = {
     'BetaPrior': 'domain',
+    'BotherPrior': 'domain',
     'CorrectionSequence': 'trajectory',
     'EnsembleSize': 'samplers.ensemble',
     'Inference': 'inference',
+    'MOTOR_NOISE_M': 'passes',
+    'PASS_MODEL': 'passes',
     'Posterior': 'posterior',
     'Progress': 'inference',
     'Settings': 'samplers.base',
@@ -42,7 +46,10 @@ _PLACES = {
 }
 
 __all__ = [
+    'MOTOR_NOISE_M',
+    'PASS_MODEL',
     'BetaPrior',
+    'BotherPrior',
     'CorrectionSequence',
     'EnsembleSize',
     'Inference',

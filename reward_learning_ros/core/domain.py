@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from reward_learning_ros.core.checks import finite_array, positive_number
+from reward_learning_ros.core.checks import finite_array, number_between, positive_number
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 
 BOX, UNIT, UNIT_NONNEGATIVE = 'box', 'unit', 'unit_nonnegative'
@@ -133,3 +133,37 @@ class BetaPrior:
     def is_fixed(self) -> bool:
         """Whether β is known."""
         return self.low == self.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class BotherPrior:
+    """A uniform prior of the cost of bothering κ between two bounds; equal bounds fix it.
+
+    κ is what a push costs besides its length: the log odds of silence of a person to whom all
+    trajectories are alike. At −6 they push nearly everywhere, as the paper has it; at 0 at every
+    other waypoint; at 6 hardly ever, so that their silence says next to nothing.
+    """
+
+    low: float = -6.0
+    high: float = 6.0
+
+    def __post_init__(self) -> None:
+        number_between(self.low, 'the lower bound of the cost of bothering', -50.0, 50.0)
+        number_between(self.high, 'the upper bound of the cost of bothering', -50.0, 50.0)
+        if self.low > self.high:
+            raise InvalidInputError(
+                f'bounds of the cost of bothering are {self.low:g} and {self.high:g}; the lower '
+                'one must be smaller'
+            )
+
+    @classmethod
+    def parse(cls, value: Any) -> BotherPrior:
+        """Return a prior, also from a number or the word `infer`."""
+        if isinstance(value, BotherPrior):
+            return value
+        if isinstance(value, str):
+            if value != 'infer':
+                raise InvalidInputError(f"bother is {value!r}; it must be 'infer' or a number")
+            return cls()
+        bother = number_between(value, 'bother', -50.0, 50.0)
+        return cls(low=bother, high=bother)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from pathlib import Path
+
+# An environment that `make` made has this file.
+STAMP = 'reward_learning_ros.stamp'
 
 
 class RewardLearningError(Exception):
@@ -23,13 +28,20 @@ class UnknownNameError(InvalidInputError):
         super().__init__(f'unknown {kind} {name!r}; known: {", ".join(self.known) or "none"}')
 
 
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra of this package into this Python."""
+    if (Path(sys.prefix) / STAMP).exists():
+        return f'make environment WITH={"session" if extra == "sim" else extra}'
+    return f"pip install 'reward_learning_ros[{extra}]'"
+
+
 class MissingExtraError(RewardLearningError, ImportError):
     """An optional part is not installed; the message says which and how to get it."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             f'{purpose} needs the Python package {package!r}, which is not installed: '
-            f"`pip install 'reward_learning_ros[{extra}]'`"
+            f'`{install_command(extra)}`'
         )
 
 

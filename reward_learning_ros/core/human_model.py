@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from reward_learning_ros.core.checks import number_between
-from reward_learning_ros.core.domain import BetaPrior
+from reward_learning_ros.core.domain import BetaPrior, BotherPrior
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.core.samplers.kernels import Space, load, make_scratch
 from reward_learning_ros.core.task import Task
@@ -22,6 +22,10 @@ from reward_learning_ros.core.trajectory import CorrectionSequence, tail_shifts
 
 INDEPENDENT, DEPENDENT = 'independent', 'dependent'
 DEPENDENCES = (INDEPENDENT, DEPENDENT)
+# What a waypoint without a push says: a delta of zero, chosen among all others as in the paper;
+# nothing at all; or that no push was worth the bother.
+ZERO, LEFT_OUT, ATOM = 'zero', 'left_out', 'atom'
+SILENCES = (ZERO, LEFT_OUT, ATOM)
 # A delta this little outside its bounds comes from rounding.
 TOLERANCE = 1e-9
 
@@ -39,12 +43,21 @@ class HumanModel:
         beta: The person's rationality: a prior of it, a number, or `infer`.
         gamma: Discount of the rewards of earlier trajectories (dependent only).
         effort: Weight λ of the squared length of a correction (dependent only).
+        alpha: Scale of the effort: None for β, as in the paper; else a prior of it, a number, or
+            `infer` (dependent only).
+        silence: What a waypoint without a push says: `zero`, `left_out` or `atom` (the last one
+            dependent only).
+        bother: What a push costs besides its length, where silence is an atom: a prior of it, a
+            number, or `infer`.
     """
 
     dependence: str = DEPENDENT
     beta: Any = 'infer'
     gamma: float = 1.0
     effort: float = 1.0
+    alpha: Any = None
+    silence: str = ZERO
+    bother: Any = 'infer'
 
     def __post_init__(self) -> None:
         if self.dependence not in DEPENDENCES:
@@ -52,6 +65,26 @@ class HumanModel:
         object.__setattr__(self, 'beta', BetaPrior.parse(self.beta))
         number_between(self.gamma, 'gamma', 0.0, 1.0)
         number_between(self.effort, 'effort', 0.0, 1e6)
+        if self.alpha is not None:
+            object.__setattr__(self, 'alpha', BetaPrior.parse(self.alpha))
+        if self.silence not in SILENCES:
+            raise UnknownNameError('silence', self.silence, SILENCES)
+        object.__setattr__(self, 'bother', BotherPrior.parse(self.bother))
+        if self.dependence == INDEPENDENT and (self.silence == ATOM or self.alpha is not None):
+            raise InvalidInputError(
+                f'silence is {self.silence!r} and alpha is {self.alpha!r}, but independent '
+                'demonstrations are neither silent nor an effort'
+            )
+
+    @property
+    def has_atom(self) -> bool:
+        """Whether the person could also do nothing at each waypoint."""
+        return self.silence == ATOM
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """What there is of the person besides θ and β, as draws hold it."""
+        return (*(['alpha'] if self.alpha is not None else []), *(['bother'] * self.has_atom))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,7 +93,7 @@ class Block:
 
     Attributes:
         space: Index of the space that the data come from.
-        statistics: (d + 1,) of the data, also where they lie outside the space.
+        statistics: (S,) of the data, also where they lie outside the space.
         deltas: (K, m) of the admissible corrections nearest to the data.
     """
 
@@ -106,10 +139,13 @@ def gather_evidence(task: Task, corrections: Any, model: HumanModel) -> Evidence
     outside = 0
     keys: dict[bytes, int] = {}
     for sequence in sequences:
+        used = sequence.only_pushes() if model.silence == LEFT_OUT else sequence
+        if used is None:
+            continue
         if model.dependence == DEPENDENT:
-            pieces = [_dependent_piece(task, sequence, model)]
+            pieces = [_dependent_piece(task, used, model)]
         else:
-            pieces = [_independent_piece(task, sequence, i) for i in range(len(sequence))]
+            pieces = [_independent_piece(task, used, i) for i in range(len(used))]
         for space, statistics, wanted in pieces:
             key = b''.join(array.tobytes() for array in space)
             if key not in keys:
@@ -118,6 +154,9 @@ def gather_evidence(task: Task, corrections: Any, model: HumanModel) -> Evidence
             deltas, moved = nearest_admissible(task, space, wanted)
             outside += moved
             blocks.append(Block(space=keys[key], statistics=statistics, deltas=deltas))
+    if not spaces:
+        # Nobody pushed and silence says nothing; the samplers still want to know the space.
+        spaces.append(_dependent_piece(task, sequences[0], model)[0])
     count = sum(len(sequence) for sequence in sequences)
     if outside:
         kind = 'deltas' if model.dependence == DEPENDENT else 'trajectories'
@@ -188,12 +227,17 @@ def _dependent_piece(
         discounts,
         model.effort * (profiles**2).sum(axis=1),
         np.maximum(driven, driven[:, :1]),
+        atom=model.has_atom,
     )
     displacements = sequence.displacements
     squares = (displacements**2).sum()
     statistics = np.append(discounts @ task.evaluate(sequence.corrected), -model.effort * squares)
+    if model.has_atom:
+        statistics = np.append(statistics, -float(sequence.is_push.sum()))
     lengths = (profiles**2).sum(axis=1)
     deltas = np.einsum('kn,knm->km', profiles, displacements) / lengths[:, None]
+    if model.has_atom:
+        deltas[~sequence.is_push] = 0.0
     return space, statistics, deltas
 
 
@@ -225,7 +269,14 @@ def _space(
     discounts: np.ndarray,
     efforts: np.ndarray,
     driven: np.ndarray,
+    *,
+    atom: bool = False,
 ) -> Space:
+    if atom and not ((task.space.delta_low <= 0.0) & (task.space.delta_high >= 0.0)).all():
+        raise InvalidInputError(
+            f'silence is {ATOM!r}, but no correction at all is outside the bounds of deltas of '
+            f'task {task.name!r}'
+        )
     low = np.tile(task.space.delta_low, (len(profiles), 1))
     high = np.tile(task.space.delta_high, (len(profiles), 1))
     for axis in task.space.given_axes:
@@ -241,4 +292,5 @@ def _space(
         np.array(task.space.workspace_low),
         np.array(task.space.workspace_high),
         np.array(driven, dtype=np.int64),
+        np.array([atom], dtype=np.int64),
     )

@@ -16,7 +16,7 @@ from reward_learning_ros.core.convergence import bulk_sample_size, rank_r_hat
 from reward_learning_ros.core.cores import available_cores
 from reward_learning_ros.core.domain import BOX, ThetaDomain
 from reward_learning_ros.core.errors import CancelledError
-from reward_learning_ros.core.human_model import Evidence, HumanModel, gather_evidence
+from reward_learning_ros.core.human_model import ZERO, Evidence, HumanModel, gather_evidence
 from reward_learning_ros.core.posterior import Posterior
 from reward_learning_ros.core.samplers.base import Chain, Problem, Sampler, Settings
 from reward_learning_ros.core.samplers.library import find_library_method
@@ -71,6 +71,9 @@ class Inference:
         beta: Any = 'infer',
         gamma: float = 1.0,
         effort: float = 1.0,
+        alpha: Any = None,
+        silence: str = 'zero',
+        bother: Any = 'infer',
         theta: ThetaDomain | str | None = None,
         log_prior: Callable[[np.ndarray], float] | None = None,
         seed: int = 0,
@@ -88,6 +91,12 @@ class Inference:
             beta: A number, `infer`, or a `BetaPrior`.
             gamma: Discount of the rewards of earlier trajectories.
             effort: Weight λ of the squared length of a correction.
+            alpha: Scale of the effort: None for β, as in the paper; a number, `infer`, or a
+                `BetaPrior`.
+            silence: What a waypoint without a push says: `zero` (as in the paper), `left_out` or
+                `atom`.
+            bother: What a push costs besides its length, where silence is an atom: a number,
+                `infer`, or a `BotherPrior`.
             theta: Another domain of θ than the task's.
             log_prior: Log density of the prior of θ on the domain; uniform by default.
             seed: Of all random numbers.
@@ -97,7 +106,15 @@ class Inference:
         """
         find = find_method if task.library is None else find_library_method
         self._make_sampler = find(method) if sampler is None else sampler
-        self._model = HumanModel(dependence=dependence, beta=beta, gamma=gamma, effort=effort)
+        self._model = HumanModel(
+            dependence=dependence,
+            beta=beta,
+            gamma=gamma,
+            effort=effort,
+            alpha=alpha,
+            silence=silence,
+            bother=bother,
+        )
         self.task = task
         self.method = method
         self.seed = whole_number(seed, 'seed', 0)
@@ -115,6 +132,7 @@ class Inference:
         self._draws: list[np.ndarray] = []
         self._sampler: Sampler | None = None
         self._reward_spread: np.ndarray | None = None
+        self._unknowns = task.size + 1
 
     @property
     def corrections(self) -> tuple[CorrectionSequence, ...]:
@@ -187,9 +205,10 @@ class Inference:
             raise CancelledError('the inference was stopped before the first draw')
         draws = np.concatenate(self._draws, axis=1)
         assert self._sampler is not None
+        size = self.task.size
         return Posterior(
-            chains=draws[:, :, :-1].copy(),
-            beta_chains=draws[:, :, -1].copy(),
+            chains=draws[:, :, :size].copy(),
+            beta_chains=draws[:, :, size].copy(),
             feature_names=self.task.feature_names,
             method=self.method,
             sampling={
@@ -205,11 +224,16 @@ class Inference:
                 'beta': asdict(self._model.beta),
                 'gamma': self._model.gamma,
                 'effort': self._model.effort,
+                **self._rest_configuration(),
                 'theta': self._domain.kind,
                 'seed': self.seed,
                 'settings': asdict(self.settings),
             },
             reward_spread=self._reward_spread,
+            others={
+                name: draws[:, :, size + 1 + index].copy()
+                for index, name in enumerate(self._model.others)
+            },
         )
 
     def _checked(self, corrections: Any) -> tuple[CorrectionSequence, ...]:
@@ -231,6 +255,8 @@ class Inference:
             log_prior=self._log_prior,
             domain=self._domain,
             beta=self._model.beta,
+            alpha=self._model.alpha,
+            bother=self._model.bother if self._model.has_atom else None,
             evidence=self._evidence,
             settings=self.settings,
             seed=np.random.SeedSequence(self.seed, spawn_key=(self._generation,)),
@@ -243,7 +269,8 @@ class Inference:
             statistics = uniform_statistics(problem, first, SPREAD_SAMPLES, problem.stream(2))
         else:
             statistics = self.task.library.statistics
-        self._reward_spread = np.cov(statistics, rowvar=False)
+        self._unknowns = problem.unknowns
+        self._reward_spread = np.cov(statistics[:, : self.task.size + 1], rowvar=False)
         before = self._chains
         self._chains = [self._sampler.start(index) for index in range(self.settings.chains)]
         for old, chain in zip(before, self._chains, strict=False):
@@ -263,9 +290,9 @@ class Inference:
             yield Progress(stage='warm-up', fraction=0.1 * (index + 1) / rounds)
 
     def _run_chains(self, executor: ThreadPoolExecutor, count: int, thin: int) -> np.ndarray:
-        """Run all chains on for `count` draws; return them (C, count, d + 1)."""
+        """Run all chains on for `count` draws; return them (C, count, P)."""
         assert self._sampler is not None
-        draws = np.empty((len(self._chains), count, self.task.size + 1))
+        draws = np.empty((len(self._chains), count, self._unknowns))
         sampler = self._sampler
         jobs = [
             executor.submit(sampler.run, chain, thin, rows)
@@ -283,16 +310,34 @@ class Inference:
         acceptance = self._acceptance()
         factor = float(np.exp(np.clip(2.0 * (acceptance - TARGET_ACCEPTANCE), -0.7, 0.7)))
         positions = recent[:, recent.shape[1] // 2 :].reshape(-1, recent.shape[2])
-        log_beta_spread = float(np.log(positions[:, -1]).std())
+        size = self.task.size
+        scales = size + 1 + (self._model.alpha is not None)
+        rest = np.column_stack([np.log(positions[:, size:scales]), positions[:, scales:]])
+        spreads = rest.std(axis=0)
         for chain in self._chains:
             outer = chain.outer
             outer.scale[0] = min(outer.scale[0] * factor, 2.0)
-            if log_beta_spread > 0.0:
-                outer.scale[1] = 0.5 * outer.scale[1] + 0.5 * max(2.0 * log_beta_spread, 0.05)
+            for index, spread in enumerate(spreads, start=1):
+                if spread > 0.0:
+                    outer.scale[index] = 0.5 * outer.scale[index] + 0.5 * max(2.0 * spread, 0.05)
             if self._domain.kind == BOX:
                 width = self._domain.high - self._domain.low
-                covariance = np.cov(positions[:, :-1], rowvar=False).reshape(len(width), -1)
+                covariance = np.cov(positions[:, :size], rowvar=False).reshape(len(width), -1)
                 outer.factor[:] = np.linalg.cholesky(covariance + np.diag((0.05 * width) ** 2))
+
+    def _rest_configuration(self) -> dict[str, Any]:
+        """Return what the model has besides the paper's, if anything."""
+        model = self._model
+        rest: dict[str, Any] = {}
+        if self.task.motor_noise_m > 0.0:
+            rest['motor_noise_m'] = self.task.motor_noise_m
+        if model.alpha is not None:
+            rest['alpha'] = asdict(model.alpha)
+        if model.silence != ZERO:
+            rest['silence'] = model.silence
+        if model.has_atom:
+            rest['bother'] = asdict(model.bother)
+        return rest
 
     def _acceptance(self) -> float:
         tried = sum(chain.counters[0] for chain in self._chains)
@@ -301,7 +346,7 @@ class Inference:
 
     def _progress(self) -> Progress:
         draws = np.concatenate(self._draws, axis=1)
-        components = draws.shape[2] - (1 if self._model.beta.is_fixed else 0)
+        components = self.task.size + (0 if self._model.beta.is_fixed else 1)
         ess = min(bulk_sample_size(draws[:, :, k]) for k in range(components))
         r_hat = max(rank_r_hat(draws[:, :, k]) for k in range(components))
         return Progress(

@@ -31,6 +31,8 @@ class Posterior:
         configuration: All that determined the result, the seed included.
         reward_spread: (d + 1, d + 1) covariance of the statistics of one block of random
             corrections, by which β is judged; None if it is unknown.
+        others: Draws (C, N) of what else there is of the person, by name: `alpha` where effort has
+            a scale of its own, `bother` where silence is an atom.
     """
 
     chains: np.ndarray
@@ -40,10 +42,13 @@ class Posterior:
     sampling: Mapping[str, float] = field(default_factory=dict)
     configuration: Mapping[str, Any] = field(default_factory=dict)
     reward_spread: np.ndarray | None = None
+    others: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.chains.setflags(write=False)
         self.beta_chains.setflags(write=False)
+        for draws in self.others.values():
+            draws.setflags(write=False)
 
     @property
     def samples(self) -> np.ndarray:
@@ -181,6 +186,7 @@ class Posterior:
         import arviz
 
         extra = {} if self.beta_is_fixed else {'beta': self.beta_chains}
+        extra.update(self.others)
         data = arviz.from_dict(
             posterior={'theta': self.chains, **extra},
             coords={'feature': list(self.feature_names)},

@@ -41,7 +41,8 @@ def reference_posterior(
     inference = Inference(task, corrections, method='reference', sampler=sampler, **options)
     posterior = inference.run()
     assert isinstance(inference.sampler, Reference)
-    inference.sampler.check(posterior.samples, posterior.beta_samples)
+    others = {name: draws.reshape(-1) for name, draws in posterior.others.items()}
+    inference.sampler.check(posterior.samples, posterior.beta_samples, others)
     return posterior
 
 

@@ -11,7 +11,9 @@ import numpy as np
 from reward_learning_ros.core.checks import finite_array, positive_number, whole_number
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.human_model import (
+    ATOM,
     DEPENDENT,
+    ZERO,
     HumanModel,
     InadmissibleCorrectionWarning,
     gather_evidence,
@@ -41,6 +43,8 @@ def simulate_corrections(
     dependence: str = DEPENDENT,
     gamma: float = 1.0,
     effort: float = 1.0,
+    alpha: float | None = None,
+    bother: float | None = None,
     onsets: Sequence[int] | None = None,
     plan: Any = None,
     seed: int | np.random.SeedSequence = 0,
@@ -55,6 +59,9 @@ def simulate_corrections(
         dependence: Whether each correction builds on the one before.
         gamma: Discount of the rewards of earlier trajectories.
         effort: Weight λ of the squared length of a correction.
+        alpha: Scale of the effort; β by default.
+        bother: What a push costs besides its length, for a person who could also do nothing at
+            each waypoint; by default they correct at all.
         onsets: The waypoints at which a dependent person corrects; by default one after the other,
             from the first free one on and round again.
         plan: The plan that is corrected; the task's by default.
@@ -64,7 +71,16 @@ def simulate_corrections(
     positive_number(beta, 'beta')
     whole_number(count, 'count', 1)
     start = finite_array(task.plan if plan is None else plan, 'plan', task.plan.shape)
-    model = HumanModel(dependence=dependence, beta=beta, gamma=gamma, effort=effort)
+    silence = ZERO if bother is None else ATOM
+    model = HumanModel(
+        dependence=dependence,
+        beta=beta,
+        gamma=gamma,
+        effort=effort,
+        alpha=alpha,
+        silence=silence,
+        bother='infer' if bother is None else bother,
+    )
     if task.library is not None:
         require_independent(task, dependence)
         rng = np.random.default_rng(seed)
@@ -81,13 +97,17 @@ def simulate_corrections(
             raise InvalidInputError('independent demonstrations have no onsets')
         blank = CorrectionSequence(plan=start, corrected=start[None])
     space = _space_of(task, blank, model)
-    draws = _draw(task, space, weights, beta, 1 if dependence == DEPENDENT else count, seed)
+    rest = np.array([beta if alpha is None else alpha, *([] if bother is None else [bother])])
+    draws = _draw(task, space, weights, beta, rest, 1 if dependence == DEPENDENT else count, seed)
     # (draws, K, n, m) all trajectories that lead to each draw
     displacements = space.profiles[None, :, :, None] * draws[:, :, None, :]
     trajectories = space.plan + np.cumsum(displacements, axis=1)
     if dependence == DEPENDENT:
         return CorrectionSequence(
-            plan=start, corrected=trajectories[0], profiles=blank.resolved_profiles()
+            plan=start,
+            corrected=trajectories[0],
+            profiles=blank.resolved_profiles(),
+            pushed=None if bother is None else (draws[0] != 0.0).any(axis=1),
         )
     return CorrectionSequence(plan=start, corrected=trajectories[:, -1])
 
@@ -104,15 +124,16 @@ def _draw(
     space: Space,
     theta: np.ndarray,
     beta: float,
+    rest: np.ndarray,
     count: int,
     seed: int | np.random.SeedSequence,
 ) -> np.ndarray:
-    """Return deltas (count, K, m) drawn from P(D | θ, β)."""
+    """Return deltas (count, K, m) drawn from P(D | θ, β), `rest` the weights of effort, …."""
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     ensemble_seed, own_seed = sequence.spawn(2)
     rng = np.random.default_rng(own_seed)
     length = float(np.linalg.norm(theta))
-    eta = np.append(beta * theta, beta)
+    eta = np.append(beta * theta, rest)
     direction = theta / length if length > 0.0 else np.full(len(theta), len(theta) ** -0.5)
     radius = beta * (length if length > 0.0 else 1e-6)
     ensemble = Ensemble(
@@ -120,7 +141,7 @@ def _draw(
         space,
         direction[None],
         radius,
-        beta / radius,
+        lambda rung, length, anchors: np.tile(rest / radius * length, (anchors, 1)),
         SIZE,
         ensemble_seed,
     )

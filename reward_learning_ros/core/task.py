@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reward_learning_ros.core.checks import finite_array, positive_number
+from reward_learning_ros.core.checks import finite_array, number_between, positive_number
 from reward_learning_ros.core.domain import ThetaDomain
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.scenery import Prediction, Thing
@@ -17,6 +17,9 @@ from reward_learning_ros.core.source import FeatureSource
 
 if TYPE_CHECKING:
     from reward_learning_ros.core.library import TrajectoryLibrary
+
+# More than this is no noise of a hand.
+MAX_MOTOR_NOISE_M = 0.1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -94,6 +97,10 @@ class Task:
         description: One sentence.
         scene: What stands around the arm, to be drawn.
         predict: What one trajectory (n, m) does to the scene; None where nothing moves.
+        motor_noise_m: Standard deviation of where a hand ends up along each axis; features are
+            those of what was meant, softened by as much. 0 leaves them as they are.
+        soft_features: The features for a motor noise, compiled; None averages `features` over
+            perturbed waypoints.
     """
 
     name: str
@@ -108,6 +115,8 @@ class Task:
     description: str = ''
     scene: tuple[Thing, ...] = ()
     predict: Callable[[np.ndarray], Prediction] | None = None
+    motor_noise_m: float = 0.0
+    soft_features: Callable[[float], Any] | None = None
 
     def __post_init__(self) -> None:
         if not self.feature_names:
@@ -123,6 +132,7 @@ class Task:
         object.__setattr__(self, 'plan', plan)
         object.__setattr__(self, 'theta', ThetaDomain.parse(self.theta, self.size))
         positive_number(self.duration_sec, 'duration_sec')
+        number_between(self.motor_noise_m, 'motor_noise_m', 0.0, MAX_MOTOR_NOISE_M)
         for name, theta in self.presets.items():
             finite_array(theta, f'preset {name!r}', (self.size,))
 
@@ -138,7 +148,39 @@ class Task:
 
         if isinstance(self.features, FeatureSource):
             return self.features.compiled()
-        return compile_features(self.features, self.size)
+        if self.motor_noise_m > 0.0 and self.soft_features is not None:
+            soft: Callable[[np.ndarray, np.ndarray], None] = self.soft_features(self.motor_noise_m)
+            return soft
+        compiled = compile_features(self.features, self.size)
+        if self.motor_noise_m > 0.0:
+            from reward_learning_ros.core.motor_noise import averaged, perturbations
+
+            noise = perturbations(
+                self.plan.shape,
+                self.space.fixed_waypoints,
+                self._perturbed_axes,
+                self.motor_noise_m,
+            )
+            return averaged(compiled, noise)
+        return compiled
+
+    def softened(self, motor_noise_m: float) -> Task:
+        """Return the task for hands with a motor noise, in metres.
+
+        Outcomes of physics are interpolated between simulated ones and stay as they are.
+        """
+        if self.needs_preparation:
+            return self
+        return replace(self, motor_noise_m=motor_noise_m)
+
+    @property
+    def _perturbed_axes(self) -> tuple[int, ...]:
+        """The axes in which a hand is noisy: those of the position that are no given ones."""
+        return tuple(
+            index
+            for index, name in enumerate(self.axis_names)
+            if name in ('x', 'y', 'z') and index not in self.space.given_axes
+        )
 
     @cached_property
     def library(self) -> TrajectoryLibrary | None:

@@ -11,11 +11,18 @@ import numpy as np
 
 from reward_learning_ros.core.checks import positive_number, whole_number
 from reward_learning_ros.core.compiled import Features, LogPrior
-from reward_learning_ros.core.domain import BOX, UNIT, UNIT_NONNEGATIVE, BetaPrior, ThetaDomain
+from reward_learning_ros.core.domain import (
+    BOX,
+    UNIT,
+    UNIT_NONNEGATIVE,
+    BetaPrior,
+    BotherPrior,
+    ThetaDomain,
+)
 from reward_learning_ros.core.errors import UnknownNameError
 from reward_learning_ros.core.human_model import Evidence
 from reward_learning_ros.core.samplers import outer as outer_module
-from reward_learning_ros.core.samplers.ensemble import EnsembleSize
+from reward_learning_ros.core.samplers.ensemble import EnsembleSize, Tails
 from reward_learning_ros.core.samplers.outer import Outer
 
 _KINDS = {
@@ -84,11 +91,23 @@ class Problem:
     log_prior: LogPrior
     domain: ThetaDomain
     beta: BetaPrior
+    alpha: BetaPrior | None  # None: β is also the scale of effort
+    bother: BotherPrior | None  # None: silence is no atom
     evidence: Evidence
     settings: Settings
     seed: np.random.SeedSequence
     executor: Executor | None = None
     should_stop: Callable[[], bool] = lambda: False
+
+    @property
+    def weights(self) -> int:
+        """The number S of weights η, and of statistics."""
+        return self.size + 1 + (self.bother is not None)
+
+    @property
+    def unknowns(self) -> int:
+        """The number P of what a draw consists of: θ, β, and α and κ where they are apart."""
+        return self.weights + (self.alpha is not None)
 
     def stream(self, *key: int) -> np.random.SeedSequence:
         """Return the seed of one stream of random numbers, the same whatever else is drawn."""
@@ -108,28 +127,62 @@ class Chain:
     def start(cls, problem: Problem, index: int, counters: int) -> Chain:
         """Start a chain at a draw from the prior."""
         rng = np.random.default_rng(problem.stream(0, index))
-        low_beta, high_beta = np.log(problem.beta.low), np.log(problem.beta.high)
+        low = [np.log(problem.beta.low)]
+        high = [np.log(problem.beta.high)]
+        if problem.alpha is not None:
+            low.append(np.log(problem.alpha.low))
+            high.append(np.log(problem.alpha.high))
+        if problem.bother is not None:
+            low.append(problem.bother.low)
+            high.append(problem.bother.high)
         theta = problem.domain.sample(1, rng)[0]
-        position = np.append(theta, rng.uniform(low_beta, high_beta))
+        position = np.append(theta, rng.uniform(low, high))
         width = np.ones(problem.size)
         if problem.domain.kind == BOX:
             width = problem.domain.high - problem.domain.low
         outer = Outer(
             position,
             np.array([_KINDS[problem.domain.kind]]),
-            np.append(problem.domain.low, low_beta),
-            np.append(problem.domain.high, high_beta),
-            np.array([0.3, 0.5]),
+            np.append(problem.domain.low, low),
+            np.append(problem.domain.high, high),
+            np.array([0.3, *[0.5] * len(low)]),
             np.diag(width),
         )
         return cls(outer=outer, rng=rng, counters=np.zeros(counters))
 
 
-def natural_anchors(recent: np.ndarray, count: int) -> np.ndarray:
-    """Return weights η (count, d + 1) evenly out of draws (C, N, d + 1) of θ and β."""
+def natural_anchors(problem: Problem, recent: np.ndarray, count: int) -> np.ndarray:
+    """Return weights η (count, S) evenly out of draws (C, N, P) of θ, β, …."""
     draws = recent.reshape(-1, recent.shape[2])
     chosen = draws[np.linspace(0, len(draws) - 1, count).astype(int)]
-    return np.column_stack([chosen[:, :-1] * chosen[:, -1:], chosen[:, -1]])
+    size = problem.size
+    beta = chosen[:, size]
+    rest = [beta if problem.alpha is None else chosen[:, size + 1]]
+    if problem.bother is not None:
+        rest.append(chosen[:, -1])
+    return np.column_stack([chosen[:, :size] * beta[:, None], *rest])
+
+
+def anchor_tails(problem: Problem) -> Tails | float:
+    """Return which weights of effort and of bothering the anchors of an ensemble have."""
+    beta_share = 1.0 / problem.domain.largest_length
+    if problem.alpha is None and problem.bother is None:
+        return beta_share
+    alpha, bother = problem.alpha, problem.bother
+
+    def tails(rung: int, radius: float, count: int) -> np.ndarray:
+        # Two sequences that fill a square evenly, going on from rung to rung.
+        place = rung * count + np.arange(count)
+        first, second = (0.5 + place * 0.7548776662) % 1.0, (0.5 + place * 0.5698402910) % 1.0
+        if alpha is None:
+            efforts = np.full(count, radius * beta_share)
+        else:
+            efforts = alpha.low * (alpha.high / alpha.low) ** first
+        if bother is None:
+            return efforts[:, None]
+        return np.column_stack([efforts, bother.low + (bother.high - bother.low) * second])
+
+    return tails
 
 
 class Sampler(Protocol):
@@ -144,10 +197,10 @@ class Sampler(Protocol):
         """Return a new chain."""
 
     def run(self, chain: Chain, thin: int, draws: np.ndarray) -> None:
-        """Run a chain on, `thin` steps for each of the draws (N, d + 1) of θ and β."""
+        """Run a chain on, `thin` steps for each of the draws (N, P) of θ, β, …."""
 
     def adapt(self, recent: np.ndarray) -> None:
-        """Prepare for where the chains have come: their last draws (C, N, d + 1) of θ and β."""
+        """Prepare for where the chains have come: their last draws (C, N, P) of θ, β, …."""
 
     def diagnostics(self, chains: list[Chain]) -> dict[str, float]:
         """Return what the method has to say about its own work."""

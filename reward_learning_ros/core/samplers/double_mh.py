@@ -14,8 +14,16 @@ from reward_learning_ros.core.compiled import (
     LOG_PRIOR_TYPE,
     Features,
     LogPrior,
+    copy_matrix,
+    copy_vector,
 )
-from reward_learning_ros.core.samplers.base import STARTS, Chain, Problem, natural_anchors
+from reward_learning_ros.core.samplers.base import (
+    STARTS,
+    Chain,
+    Problem,
+    anchor_tails,
+    natural_anchors,
+)
 from reward_learning_ros.core.samplers.ensemble import Ensemble, EnsembleSize
 from reward_learning_ros.core.samplers.ensemble_kernels import (
     MEMBERS_TYPE,
@@ -48,6 +56,7 @@ from reward_learning_ros.core.samplers.outer import (
     Outer,
     natural_parameters,
     propose_outer,
+    record_position,
 )
 from reward_learning_ros.core.samplers.recent import Recent
 
@@ -69,8 +78,8 @@ class Auxiliaries(NamedTuple):
 
     space: np.ndarray  # (B,) which space each lives in
     copies: np.ndarray  # (B,) how many trajectories it stands for: 1, or K in the paper's form
-    data: np.ndarray  # (B, d + 1) statistics of the data
-    statistics: np.ndarray  # (B, d + 1) of the auxiliaries carried on
+    data: np.ndarray  # (B, S) statistics of the data
+    statistics: np.ndarray  # (B, S) of the auxiliaries carried on
 
 
 AUXILIARIES_TYPE = types.NamedTuple(
@@ -134,31 +143,31 @@ def double_mh_chain(
     Args:
         spaces: Where the auxiliaries live.
         ensembles: The members that they may jump to, one ensemble for each space.
-        outer: Position, domain and proposal of (θ, log β); the position is changed.
+        outer: Position, domain and proposal of θ, β, …; the position is changed.
         auxiliaries: What the data are and where the auxiliaries are; the latter is changed.
         data_deltas: For each block, the admissible corrections (K, m) nearest to the data.
         carried_deltas: For each block, the auxiliary (K, m) carried on; changed.
         start: Where an auxiliary starts.
         candidates: How many members of the ensemble each auxiliary looks at.
         inner_steps: Steps of the inner sampler for each auxiliary.
-        draws: (N, d + 1) receives θ and β.
+        draws: (N, P) receives θ, β, ….
         counters: (COUNTERS,) added to.
         counts: (4, 2) inner moves tried and accepted, by kind; added to.
     """
-    dimensions = draws.shape[1] - 1
+    dimensions = outer.factor.shape[0]
     blocks = auxiliaries.space.shape[0]
-    proposed = np.empty(dimensions + 1)
-    eta = np.empty(dimensions + 1)
-    eta_proposed = np.empty(dimensions + 1)
+    proposed = np.empty(draws.shape[1])
+    eta = np.empty(auxiliaries.data.shape[1])
+    eta_proposed = np.empty(auxiliaries.data.shape[1])
     weights = np.empty(candidates + 1)
-    natural_parameters(outer.position, eta)
+    natural_parameters(outer.position, dimensions, eta)
     log_density = log_prior(outer.position[:dimensions])
     for row in range(draws.shape[0]):
         for _ in range(thin):
             counters[OUTER_TRIED] += 1
             if not propose_outer(outer, proposed, rng):
                 continue
-            natural_parameters(proposed, eta_proposed)
+            natural_parameters(proposed, dimensions, eta_proposed)
             log_density_proposed = log_prior(proposed[:dimensions])
             log_ratio = log_density_proposed - log_density
             for block in range(blocks):
@@ -195,8 +204,8 @@ def double_mh_chain(
                 counters[AUXILIARIES] += 1
                 if accepted == 0 and not jumped:
                     counters[STUCK] += 1
-                carried_deltas[block][:] = scratch.deltas
-                auxiliaries.statistics[block] = scratch.statistics
+                copy_matrix(carried_deltas[block], scratch.deltas)
+                copy_vector(auxiliaries.statistics[block], scratch.statistics)
                 log_ratio += log_exchange(
                     eta,
                     eta_proposed,
@@ -208,12 +217,10 @@ def double_mh_chain(
                 counters[NOT_FINITE] += 1
             if log_ratio >= 0.0 or np.log(rng.random()) < log_ratio:
                 counters[OUTER_ACCEPTED] += 1
-                outer.position[:] = proposed
-                eta[:] = eta_proposed
+                copy_vector(outer.position, proposed)
+                copy_vector(eta, eta_proposed)
                 log_density = log_density_proposed
-        for index in range(dimensions):
-            draws[row, index] = outer.position[index]
-        draws[row, dimensions] = np.exp(outer.position[dimensions])
+        record_position(outer.position, dimensions, eta.shape[0], draws[row])
 
 
 class DoubleMH:
@@ -242,6 +249,7 @@ class DoubleMH:
         else:
             groups = [[block] for block in blocks]
         carried, statistics = [], []
+        width = self._problem.weights
         for group in groups:
             members = self._ensembles[group[0].space].members
             member = int(chain.rng.integers(len(members.deltas)))
@@ -249,10 +257,12 @@ class DoubleMH:
             statistics.append(members.statistics[member])
         chain.state = _State(
             auxiliaries=Auxiliaries(
-                np.array([group[0].space for group in groups]),
+                np.array([group[0].space for group in groups], dtype=np.int64),
                 np.array([float(len(group)) for group in groups]),
-                np.array([sum(block.statistics for block in group) for group in groups]),
-                np.array(statistics),
+                np.reshape(
+                    [sum(block.statistics for block in group) for group in groups], (-1, width)
+                ),
+                np.reshape(statistics, (-1, width)),
             ),
             data=_list_deltas(group[0].deltas for group in groups),
             carried=_list_deltas(carried),
@@ -284,7 +294,7 @@ class DoubleMH:
 
     def adapt(self, recent: np.ndarray) -> None:
         """Give the ensembles anchors where the chains are and few members count."""
-        etas = natural_anchors(recent, ADAPTED_ANCHORS)
+        etas = natural_anchors(self._problem, recent, ADAPTED_ANCHORS)
         self._adaptations += 1
         for index, ensemble in enumerate(self._ensembles):
             wanted = etas[ensemble.effective_shares(etas) < ENOUGH_MEMBERS]
@@ -323,6 +333,8 @@ def draw_ensemble(problem: Problem, index: int, size: EnsembleSize) -> Ensemble:
         problem.features,
         *(array.tobytes() for array in (*space, directions)),
         largest,
+        problem.alpha,
+        problem.bother,
         size,
         seed.entropy,
         seed.spawn_key,
@@ -334,7 +346,7 @@ def draw_ensemble(problem: Problem, index: int, size: EnsembleSize) -> Ensemble:
             space,
             directions,
             largest,
-            1.0 / problem.domain.largest_length,
+            anchor_tails(problem),
             size,
             seed,
             problem.executor,

@@ -39,6 +39,7 @@ from reward_learning_ros.core.samplers.kernels import (
     Space,
     make_scratch,
 )
+from reward_learning_ros.core.samplers.space import statistics_size
 
 # Acceptance of local moves that the warm-up steers to; near the optimum of a random walk in the
 # three to thirty dimensions of a space of corrections.
@@ -51,6 +52,9 @@ FIRST_RUNG = 1.0
 RUNG_RATIO = 1.8
 # Corrections that a thread works on at a time.
 PART = 2048
+
+# Rung, radius and how many anchors → the weights (anchors, S − d) of what is no feature.
+Tails = Callable[[int, float, int], np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +82,7 @@ class Ensemble:
         space: Space,
         directions: np.ndarray,
         largest_radius: float,
-        beta_share: float,
+        tails: Tails | float,
         size: EnsembleSize,
         seed: np.random.SeedSequence,
         executor: Executor | None = None,
@@ -91,7 +95,8 @@ class Ensemble:
             space: The space of corrections.
             directions: (J, d) unit vectors along which anchors stand.
             largest_radius: The largest length of β θ that there may be.
-            beta_share: What β is, on average, of the length of β θ.
+            tails: What the weights of effort, … are at the anchors of a radius; a number is what β
+                is, on average, of the length of β θ.
             size: How many corrections are drawn and moved.
             seed: Of all random numbers; threads do not change them.
             executor: Where anchors of one rung are drawn at the same time.
@@ -104,7 +109,7 @@ class Ensemble:
         seed_of_seeds, seed_of_shuffle, *streams = seed.spawn(2 + count)
         rngs = [np.random.default_rng(stream) for stream in streams]
         deltas, statistics = self._draw_uniform(dimensions, seed_of_seeds, executor)
-        anchors = [np.zeros(dimensions + 1)]
+        anchors = [np.zeros(statistics.shape[1])]
         log_shares = [np.log(len(deltas))]
         scales = [1.0]
         pool = _Pool(deltas, statistics, np.full(len(deltas), log_shares[0]))
@@ -112,10 +117,14 @@ class Ensemble:
         radii = _radii(statistics, directions, largest_radius)
         most = size.numbers // (len(radii) * count * deltas[0].size)
         members = self._members_each = min(size.members, max(MIN_MEMBERS, most))
-        for radius in radii:
+        for rung, radius in enumerate(radii):
             if should_stop():
                 raise CancelledError('cancelled while drawing the ensemble of corrections')
-            etas = np.append(directions * radius, np.full((count, 1), radius * beta_share), axis=1)
+            if callable(tails):
+                rest = tails(rung, radius, count)
+            else:
+                rest = np.full((count, 1), radius * tails)
+            etas = np.append(directions * radius, rest, axis=1)
             climb = partial(self._climb, pool)
             found: list[Any] = list(_map(executor, climb, etas, rung_scales, rngs))
             anchors.extend(etas)
@@ -209,7 +218,7 @@ class Ensemble:
         rows, axes = self._space.delta_low.shape
         count = min(self._size.seeds, max(MIN_SEEDS, self._size.numbers // (rows * axes)))
         deltas = np.zeros((count, rows, axes))
-        statistics = np.zeros((count, dimensions + 1))
+        statistics = np.zeros((count, statistics_size(self._space, dimensions)))
 
         def fill(part: slice, stream: np.random.SeedSequence) -> bool:
             return fill_uniform(
@@ -242,7 +251,7 @@ class Ensemble:
         marks = (np.arange(members) + rng.random()) / members * edges[-1]
         chosen = np.minimum(np.searchsorted(edges, marks), len(edges) - 1)
         deltas, statistics = pool.deltas[chosen], pool.statistics[chosen]
-        scratch = make_scratch(self._space, len(eta) - 1)
+        scratch = make_scratch(self._space, len(eta) - statistics_size(self._space, 0))
         counts = np.zeros((kernels.KINDS, 2), dtype=np.int64)
         parts = min(4, self._size.anneal_steps)
         for _ in range(parts):
@@ -339,7 +348,7 @@ def _parts(count: int) -> list[slice]:
 
 def _radii(statistics: np.ndarray, directions: np.ndarray, largest: float) -> np.ndarray:
     """Return the rungs: from where rewards begin to matter up to the largest, evenly in ratio."""
-    spread = float((statistics[:, :-1] @ directions.T).std(axis=0).max())
+    spread = float((statistics[:, : directions.shape[1]] @ directions.T).std(axis=0).max())
     smallest = FIRST_RUNG / spread if spread > 0.0 else largest
     if smallest >= largest:
         return np.array([largest])

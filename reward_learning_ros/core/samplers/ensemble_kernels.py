@@ -12,6 +12,8 @@ from reward_learning_ros.core.compiled import (
     FEATURES_TYPE,
     GENERATOR_TYPE,
     Features,
+    copy_matrix,
+    copy_vector,
 )
 from reward_learning_ros.core.samplers import kernels
 from reward_learning_ros.core.samplers.kernels import (
@@ -62,14 +64,14 @@ def fill_uniform(
     statistics: np.ndarray,
     rng: np.random.Generator,
 ) -> bool:
-    """Fill `deltas` (N, K, m) with uniform corrections and their statistics (N, d + 1)."""
+    """Fill `deltas` (N, K, m) with uniform corrections and their statistics (N, S)."""
     rows = space.profiles.shape[0]
     bounded = False
     for axis in range(space.plan.shape[1]):
         if np.isfinite(space.workspace_low[axis]) or np.isfinite(space.workspace_high[axis]):
             bounded = True
     origin = np.zeros(statistics.shape[1])
-    values = np.zeros(statistics.shape[1] - 1)
+    values = np.zeros(scratch.features.shape[2])
     counts = np.zeros((kernels.KINDS, 2), dtype=np.int64)
     for index in range(deltas.shape[0]):
         inside = False
@@ -92,8 +94,8 @@ def fill_uniform(
             return False
         if steps:
             advance(features, space, scratch, origin, steps, 0.3, rng, counts)
-            deltas[index] = scratch.deltas
-        statistics[index] = scratch.statistics
+            copy_matrix(deltas[index], scratch.deltas)
+        copy_vector(statistics[index], scratch.statistics)
     return True
 
 
@@ -130,8 +132,8 @@ def move_members(
     for member in range(deltas.shape[0]):
         load(features, space, scratch, deltas[member])
         advance(features, space, scratch, eta, steps, scale, rng, counts)
-        deltas[member] = scratch.deltas
-        statistics[member] = scratch.statistics
+        copy_matrix(deltas[member], scratch.deltas)
+        copy_vector(statistics[member], scratch.statistics)
 
 
 @numba.njit(types.int64(_ARRAY1, MEMBERS_TYPE), cache=True, nogil=True)

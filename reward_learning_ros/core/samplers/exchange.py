@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numba import types
+
+from reward_learning_ros.core.kernel_cache import numba
 
 # Rows of the counters that a chain adds to.
 OUTER_TRIED, OUTER_ACCEPTED, AUXILIARIES, STUCK, JUMPS, EFFECTIVE_MEMBERS, NOT_FINITE = range(7)

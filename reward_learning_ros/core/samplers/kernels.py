@@ -7,111 +7,66 @@ enters through their *statistics* T, features summed over trajectories (discount
 negative effort; all that depends on the person through the *weights* η = (β θ, β):
 
     log P(D | θ, β) = η · T(D) − log Z(η)                                   (equations P2, A4)
+
+Where silence is an atom, the person could also do nothing at each waypoint: a delta is exactly
+zero or anywhere in its box, with even odds at η = 0. Then T ends in the negative number of pushes
+and η in the cost of bothering, η = (β θ, α, κ), α = β unless effort has a scale of its own.
 """
 
 from __future__ import annotations
-
-from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numba import types
 
-from reward_learning_ros.core.compiled import FEATURES_TYPE, GENERATOR_TYPE, Features, unowned
+from reward_learning_ros.core.compiled import (
+    FEATURES_TYPE,
+    GENERATOR_TYPE,
+    Features,
+    copy_matrix,
+    unowned,
+)
+from reward_learning_ros.core.samplers.silence import (
+    KINDS,
+    LOCAL,
+    LOCAL_SHARE,
+    REDRAW,
+    REDRAW_SHARE,
+    SHIFT,
+    SHIFT_SHARE,
+    STRETCH,
+    STRETCH_SHARE,
+    is_possible,
+    propose_silence,
+    pushes,
+)
+from reward_learning_ros.core.samplers.space import (
+    MATRIX,
+    SCRATCH_TYPE,
+    SPACE_TYPE,
+    VECTOR,
+    Scratch,
+    Space,
+    make_scratch,
+)
 
-# How often each kind of move is tried. Local moves explore a mode; shifts move some waypoints
-# without dragging the rest of the tail along, by what one correction gives and another takes back;
-# stretches move several corrections alike, which brings a waypoint further than one of them may;
-# redraws forget one correction.
-LOCAL, SHIFT, STRETCH, REDRAW = 0, 1, 2, 3
-KINDS = 4
-LOCAL_SHARE = 0.40
-SHIFT_SHARE = 0.15
-STRETCH_SHARE = 0.25
-REDRAW_SHARE = 1.0 - LOCAL_SHARE - SHIFT_SHARE - STRETCH_SHARE
+__all__ = [
+    'KINDS',
+    'LOCAL',
+    'SCRATCH_TYPE',
+    'SPACE_TYPE',
+    'VECTOR',
+    'Scratch',
+    'Space',
+    'advance',
+    'draw',
+    'load',
+    'make_scratch',
+    'reflect',
+]
+
 # Attempts at a random delta that keeps the driven waypoints in the workspace.
 DRAW_ATTEMPTS = 200
-
-
-class Space(NamedTuple):
-    """The corrections that could have been made, as arrays for the kernels."""
-
-    plan: np.ndarray  # (n, m) the plan before the first correction
-    profiles: np.ndarray  # (K, n) how far each correction moves each waypoint, per unit of delta
-    discounts: np.ndarray  # (K,) weight of each trajectory's features; 0 means not evaluated
-    efforts: np.ndarray  # (K,) weight of the squared length of each delta
-    delta_low: np.ndarray  # (K, m)
-    delta_high: np.ndarray  # (K, m)
-    workspace_low: np.ndarray  # (m,)
-    workspace_high: np.ndarray  # (m,)
-    driven: np.ndarray  # (K, 2) first and one past the last waypoint driven on each trajectory
-
-
-class Scratch(NamedTuple):
-    """Working memory of one chain: the current state and the proposed one.
-
-    Trajectories and features are kept twice, and a row's slot tells which of the two is current:
-    so accepting a proposal turns slots over and copies nothing. Row 0 is the plan, row i the
-    trajectory after correction i.
-    """
-
-    deltas: np.ndarray  # (K, m)
-    proposed_deltas: np.ndarray  # (K, m)
-    moves: np.ndarray  # (2, K, n m) what each correction adds to its trajectory
-    move_slots: np.ndarray  # (K,)
-    trajectories: np.ndarray  # (2, K + 1, n, m)
-    flat: np.ndarray  # (2, K + 1, n m) the same memory
-    features: np.ndarray  # (2, K + 1, d)
-    slots: np.ndarray  # (K + 1,)
-    statistics: np.ndarray  # (d + 1,)
-    proposed_statistics: np.ndarray  # (d + 1,)
-
-
-def _array(dimensions: int, dtype: Any = types.float64) -> Any:
-    return types.Array(dtype, dimensions, 'C')
-
-
-SPACE_TYPE = types.NamedTuple(
-    [*[_array(k) for k in (2, 2, 1, 1, 2, 2, 1, 1)], _array(2, types.int64)], Space
-)
-_SLOTS = _array(1, types.int64)
-SCRATCH_TYPE = types.NamedTuple(
-    [
-        _array(2),
-        _array(2),
-        _array(3),
-        _SLOTS,
-        _array(4),
-        _array(3),
-        _array(3),
-        _SLOTS,
-        _array(1),
-        _array(1),
-    ],
-    Scratch,
-)
-VECTOR = _array(1)
-
-
-@numba.njit(SCRATCH_TYPE(SPACE_TYPE, types.int64), cache=True, nogil=True)
-def make_scratch(space: Space, size: int) -> Scratch:
-    """Allocate the working memory for a space with `size` features."""
-    rows, waypoints = space.profiles.shape
-    dimensions = space.plan.shape[1]
-    trajectories = np.zeros((2, rows + 1, waypoints, dimensions))
-    trajectories[:, 0] = space.plan
-    return Scratch(
-        np.zeros((rows, dimensions)),
-        np.zeros((rows, dimensions)),
-        np.zeros((2, rows, waypoints * dimensions)),
-        np.zeros(rows, dtype=np.int64),
-        trajectories,
-        trajectories.reshape(2, rows + 1, waypoints * dimensions),
-        np.zeros((2, rows + 1, size)),
-        np.zeros(rows + 1, dtype=np.int64),
-        np.zeros(size + 1),
-        np.zeros(size + 1),
-    )
 
 
 # The two parts of a step are compiled into their callers: called, they would pass a hundred words.
@@ -120,9 +75,9 @@ def propose(features: Features, space: Space, scratch: Scratch, first: int, last
     """Evaluate the proposed deltas, changed in rows first to last; return whether they may be."""
     rows, waypoints = space.profiles.shape
     dimensions = space.plan.shape[1]
-    size = scratch.statistics.shape[0] - 1
+    size = scratch.features.shape[2]
     statistics = scratch.proposed_statistics
-    for feature in range(size + 1):
+    for feature in range(statistics.shape[0]):
         statistics[feature] = scratch.statistics[feature]
     for row in range(first, last + 1):
         slot = 1 - scratch.move_slots[row]
@@ -170,9 +125,12 @@ def propose(features: Features, space: Space, scratch: Scratch, first: int, last
                 new = scratch.proposed_deltas[row, axis]
                 change += new * new - old * old
             statistics[size] -= effort * change
+        if space.atom[0] != 0 and row <= last:
+            statistics[size + 1] -= pushes(scratch.proposed_deltas, row)
+            statistics[size + 1] += pushes(scratch.deltas, row)
         before = after
     # What has no finite reward is no trajectory: it could not be weighed against others.
-    for feature in range(size + 1):
+    for feature in range(statistics.shape[0]):
         if not np.isfinite(statistics[feature]):
             inside = False
     return inside
@@ -193,7 +151,7 @@ def accept(scratch: Scratch, first: int, last: int) -> None:
 
 
 @numba.njit(
-    types.boolean(FEATURES_TYPE, SPACE_TYPE, SCRATCH_TYPE, _array(2)),
+    types.boolean(FEATURES_TYPE, SPACE_TYPE, SCRATCH_TYPE, MATRIX),
     cache=True,
     nogil=True,
     error_model='numpy',
@@ -203,15 +161,27 @@ def load(features: Features, space: Space, scratch: Scratch, deltas: np.ndarray)
     scratch.deltas[:] = 0.0
     scratch.features[:] = 0.0
     scratch.statistics[:] = 0.0
-    scratch.proposed_deltas[:] = deltas
+    copy_matrix(scratch.proposed_deltas, deltas)
     last = deltas.shape[0] - 1
     inside = propose(features, space, scratch, 0, last)
     accept(scratch, 0, last)
     return inside
 
 
+@numba.njit(inline='always')
+def _is_driven_inside(space: Space, trajectory: np.ndarray, row: int) -> bool:
+    """Tell whether what is driven of a trajectory after a correction is in the workspace."""
+    inside = True
+    for waypoint in range(space.driven[row, 0], space.driven[row, 1]):
+        for axis in range(trajectory.shape[1]):
+            value = trajectory[waypoint, axis]
+            if value < space.workspace_low[axis] or value > space.workspace_high[axis]:
+                inside = False
+    return inside
+
+
 @numba.njit(
-    types.boolean(FEATURES_TYPE, SPACE_TYPE, _array(2), VECTOR, types.boolean, GENERATOR_TYPE),
+    types.boolean(FEATURES_TYPE, SPACE_TYPE, MATRIX, VECTOR, types.boolean, GENERATOR_TYPE),
     cache=True,
     nogil=True,
     error_model='numpy',
@@ -244,6 +214,12 @@ def draw(
     moved = np.empty_like(trajectory)
     complete = True
     for row in range(rows):
+        if space.atom[0] != 0 and rng.random() < 0.5:
+            for axis in range(dimensions):
+                deltas[row, axis] = 0.0
+            # Silence ends nothing, but what is driven from here on must lie in the workspace.
+            complete = complete and _is_driven_inside(space, trajectory, row)
+            continue
         found = False
         for _ in range(DRAW_ATTEMPTS):
             for axis in range(dimensions):
@@ -253,12 +229,7 @@ def draw(
                     moved[waypoint, axis] = trajectory[waypoint, axis] + (
                         space.profiles[row, waypoint] * deltas[row, axis]
                     )
-            found = True
-            for waypoint in range(space.driven[row, 0], space.driven[row, 1]):
-                for axis in range(dimensions):
-                    value = moved[waypoint, axis]
-                    if value < space.workspace_low[axis] or value > space.workspace_high[axis]:
-                        found = False
+            found = _is_driven_inside(space, moved, row)
             if found and rewarded and space.discounts[row] != 0.0:
                 features(moved, values)
                 for feature in range(values.shape[0]):
@@ -266,7 +237,7 @@ def draw(
             if found:
                 break
         complete = complete and found
-        trajectory[:] = moved
+        copy_matrix(trajectory, moved)
     return complete
 
 
@@ -331,6 +302,8 @@ def advance(
         first = min(row, other)
         last = max(row, other)
         inside = True
+        if space.atom[0] != 0 and not is_possible(scratch.deltas, choice, row, other):
+            continue
         if choice < LOCAL_SHARE or (rows == 1 and choice < 1.0 - REDRAW_SHARE):
             kind = LOCAL
             first = last = row
@@ -355,7 +328,10 @@ def advance(
                 width = space.delta_high[first, axis] - space.delta_low[first, axis]
                 step = share * width * rng.standard_normal()
                 for index in range(first, last + 1):
-                    scratch.proposed_deltas[index, axis] += step
+                    if space.atom[0] == 0 or pushes(scratch.deltas, index) != 0.0:
+                        scratch.proposed_deltas[index, axis] += step
+        elif space.atom[0] != 0 and propose_silence(space, scratch, row, other, rng):
+            kind = REDRAW
         else:
             kind = REDRAW
             first = last = row
@@ -364,7 +340,7 @@ def advance(
                 scratch.proposed_deltas[row, axis] = (
                     low + (space.delta_high[row, axis] - low) * rng.random()
                 )
-        if kind in (SHIFT, STRETCH):
+        if kind in (SHIFT, STRETCH) or space.atom[0] != 0:
             # Reflecting one of several corrections would make the move irreversible, so here a
             # bound rejects.
             for index in range(first, last + 1):

@@ -14,7 +14,12 @@ import numba
 import numpy as np
 from numba import types
 
-from reward_learning_ros.core.compiled import GENERATOR_TYPE, LOG_PRIOR_TYPE, LogPrior
+from reward_learning_ros.core.compiled import (
+    GENERATOR_TYPE,
+    LOG_PRIOR_TYPE,
+    LogPrior,
+    copy_vector,
+)
 from reward_learning_ros.core.samplers.base import (
     STARTS,
     Chain,
@@ -189,14 +194,14 @@ def library_chain(
     eta = np.empty(dimensions + 1)
     eta_proposed = np.empty(dimensions + 1)
     weights = np.empty(candidates + 1)
-    natural_parameters(outer.position, eta)
+    natural_parameters(outer.position, dimensions, eta)
     log_density = log_prior(outer.position[:dimensions])
     for row in range(draws.shape[0]):
         for _ in range(thin):
             counters[OUTER_TRIED] += 1
             if not propose_outer(outer, proposed, rng):
                 continue
-            natural_parameters(proposed, eta_proposed)
+            natural_parameters(proposed, dimensions, eta_proposed)
             log_density_proposed = log_prior(proposed[:dimensions])
             log_ratio = log_density_proposed - log_density
             for block in range(auxiliaries.copies.shape[0]):
@@ -230,8 +235,8 @@ def library_chain(
                 counters[NOT_FINITE] += 1
             if log_ratio >= 0.0 or np.log(rng.random()) < log_ratio:
                 counters[OUTER_ACCEPTED] += 1
-                outer.position[:] = proposed
-                eta[:] = eta_proposed
+                copy_vector(outer.position, proposed)
+                copy_vector(eta, eta_proposed)
                 log_density = log_density_proposed
         for index in range(dimensions):
             draws[row, index] = outer.position[index]
@@ -298,7 +303,9 @@ class LibraryDoubleMH:
     def adapt(self, recent: np.ndarray) -> None:
         """Give the mixture anchors where the chains are."""
         self._adaptations += 1
-        self._anchors = np.concatenate([self._anchors, natural_anchors(recent, ADAPTED_ANCHORS)])
+        self._anchors = np.concatenate(
+            [self._anchors, natural_anchors(self._problem, recent, ADAPTED_ANCHORS)]
+        )
         self._draw_members()
 
     def diagnostics(self, chains: list[Chain]) -> dict[str, float]:

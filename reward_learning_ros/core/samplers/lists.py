@@ -22,18 +22,25 @@ def list_maker(element_type: Any) -> Callable[[Iterable[Any]], Any]:
         return list
     list_type = types.ListType(element_type)
 
-    @numba.njit(list_type(), cache=True)
-    def make_empty() -> Any:
-        return List.empty_list(element_type)
+    # Neither refers to the type: what a function closes over is part of the key under which it is
+    # kept, and a type is another one in every process.
+    @numba.njit(list_type(element_type), cache=True)
+    def begin(element: Any) -> Any:
+        listed = List()
+        listed.append(element)
+        return listed
 
     @numba.njit(types.void(list_type, element_type), cache=True)
     def append(listed: Any, element: Any) -> None:
         listed.append(element)
 
     def make(elements: Iterable[Any]) -> Any:
-        listed = make_empty()
+        listed = None
         for element in elements:
-            append(listed, element)
-        return listed
+            if listed is None:
+                listed = begin(element)
+            else:
+                append(listed, element)
+        return List.empty_list(element_type) if listed is None else listed
 
     return make

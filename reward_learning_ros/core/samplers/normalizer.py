@@ -17,6 +17,7 @@ from reward_learning_ros.core.compiled import (
     GENERATOR_TYPE,
     LOG_PRIOR_TYPE,
     LogPrior,
+    copy_vector,
 )
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.samplers.base import Chain, Problem
@@ -29,13 +30,15 @@ from reward_learning_ros.core.samplers.outer import (
     Outer,
     natural_parameters,
     propose_outer,
+    record_position,
 )
+from reward_learning_ros.core.samplers.space import statistics_size
 
 
 class Table(NamedTuple):
     """Corrections that stand for a whole space."""
 
-    statistics: np.ndarray  # (N, d + 1)
+    statistics: np.ndarray  # (N, S)
     log_weights: np.ndarray  # (N,)
 
 
@@ -107,27 +110,27 @@ def normalizer_chain(
         tables: One for each space.
         copies: (S,) how many blocks of data live in each space.
         maximum: Whether the normalizer is the maximum instead of the sum.
-        outer: Position, domain and proposal of (θ, log β); the position is changed.
-        data: (d + 1,) statistics of all data together.
-        draws: (N, d + 1) receives θ and β.
+        outer: Position, domain and proposal of θ, β, …; the position is changed.
+        data: (S,) statistics of all data together.
+        draws: (N, P) receives θ, β, ….
         counters: Tried and accepted steps, first; added to.
     """
-    dimensions = draws.shape[1] - 1
-    proposed = np.empty(dimensions + 1)
-    eta = np.empty(dimensions + 1)
+    dimensions = outer.factor.shape[0]
+    proposed = np.empty(draws.shape[1])
+    eta = np.empty(data.shape[0])
     log_density = 0.0
     # The first round evaluates the position itself.
     for step in range(-1, draws.shape[0] * thin):
         if step < 0:
-            proposed[:] = outer.position
+            copy_vector(proposed, outer.position)
             inside = True
         else:
             counters[0] += 1
             inside = propose_outer(outer, proposed, rng)
         if inside:
-            natural_parameters(proposed, eta)
+            natural_parameters(proposed, dimensions, eta)
             density = log_prior(proposed[:dimensions])
-            for index in range(dimensions + 1):
+            for index in range(eta.shape[0]):
                 density += eta[index] * data[index]
             for space in range(copies.shape[0]):
                 density -= copies[space] * log_normalizer(tables[space], eta, maximum)
@@ -135,13 +138,10 @@ def normalizer_chain(
                 log_density = density
             elif density >= log_density or np.log(rng.random()) < density - log_density:
                 counters[1] += 1
-                outer.position[:] = proposed
+                copy_vector(outer.position, proposed)
                 log_density = density
         if step >= 0 and (step + 1) % thin == 0:
-            row = step // thin
-            for index in range(dimensions):
-                draws[row, index] = outer.position[index]
-            draws[row, dimensions] = np.exp(outer.position[dimensions])
+            record_position(outer.position, dimensions, eta.shape[0], draws[step // thin])
 
 
 class TableSampler:
@@ -159,7 +159,7 @@ class TableSampler:
         self._copies = np.bincount(
             [block.space for block in blocks], minlength=len(self.tables)
         ).astype(np.float64)
-        self._data = np.sum([block.statistics for block in blocks], axis=0)
+        self._data = np.sum([np.zeros(problem.weights), *(b.statistics for b in blocks)], axis=0)
 
     def make_table(self, space: Space, index: int) -> Table:
         """Return the corrections that stand for a space."""
@@ -202,7 +202,7 @@ class Ignore(TableSampler):
 
     def make_table(self, space: Space, index: int) -> Table:
         """Return an empty table."""
-        return Table(np.zeros((0, self._problem.size + 1)), np.zeros(0))
+        return Table(np.zeros((0, self._problem.weights)), np.zeros(0))
 
 
 class Sampling(TableSampler):
@@ -238,8 +238,8 @@ class Maximum(TableSampler):
 def uniform_statistics(
     problem: Problem, space: Space, count: int, seed: np.random.SeedSequence
 ) -> np.ndarray:
-    """Return the statistics (count, d + 1) of uniform corrections."""
-    statistics = np.zeros((count, problem.size + 1))
+    """Return the statistics (count, S) of uniform corrections."""
+    statistics = np.zeros((count, statistics_size(space, problem.size)))
     deltas = np.zeros((count, *space.delta_low.shape))
     scratch = make_scratch(space, problem.size)
     rng = np.random.default_rng(seed)

@@ -14,6 +14,7 @@ from reward_learning_ros.core.samplers import kernels
 from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform, move_members
 from reward_learning_ros.core.samplers.kernels import Space, make_scratch
 from reward_learning_ros.core.samplers.recent import Recent
+from reward_learning_ros.core.samplers.space import statistics_size
 
 # Uniform corrections that a search starts from.
 STARTS = 8192
@@ -58,7 +59,7 @@ def best_corrections(
     executor: Executor | None = None,
     how: Search | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return deltas (J, K, m) and statistics (J, d + 1) of the best corrections for each θ (J, d).
+    """Return deltas (J, K, m) and statistics (J, S) of the best corrections for each θ (J, d).
 
     Simulated annealing from the best of many uniform corrections, with the moves of the inner
     sampler, so that indicator features are found too.
@@ -67,11 +68,12 @@ def best_corrections(
     count, size = thetas.shape
     start_seed, *seeds = seed.spawn(1 + count)
     deltas, statistics = _uniform_corrections(features, space, size, start_seed)
-    spread = max(float(statistics[:, :-1].std(axis=0).max()), 1e-9)
+    spread = max(float(statistics[:, :size].std(axis=0).max()), 1e-9)
 
     def search(index: int) -> tuple[np.ndarray, np.ndarray]:
         rng = np.random.default_rng(seeds[index])
-        eta = np.append(thetas[index], 1.0)
+        # Who looks for the best does not mind the bother.
+        eta = np.append(thetas[index], np.eye(statistics_size(space, 0))[0])
         order = _starts(statistics @ eta, how, spread, rng)
         members, found = deltas[order].copy(), statistics[order].copy()
         best, best_found = members[0].copy(), found[0].copy()
@@ -113,7 +115,7 @@ def _uniform_corrections(
 
     def draw() -> tuple[np.ndarray, np.ndarray]:
         deltas = np.zeros((STARTS, *space.delta_low.shape))
-        statistics = np.zeros((STARTS, size + 1))
+        statistics = np.zeros((STARTS, statistics_size(space, size)))
         scratch = make_scratch(space, size)
         rng = np.random.default_rng(seed)
         if not fill_uniform(features, space, scratch, deltas, statistics, rng):

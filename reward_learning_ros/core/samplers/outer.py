@@ -1,4 +1,8 @@
-"""What every sampler of (θ, log β) shares: where θ may be and how a new one is proposed."""
+"""What every sampler of θ and β shares: where they may be and how new ones are proposed.
+
+A position is (θ, log β), with log α after it where effort has a scale of its own, and the cost of
+bothering κ last where silence is an atom.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,12 @@ import numba
 import numpy as np
 from numba import types
 
-from reward_learning_ros.core.compiled import GENERATOR_TYPE
+from reward_learning_ros.core.compiled import GENERATOR_TYPE, copy_vector
 from reward_learning_ros.core.samplers.kernels import reflect
 
 # Kinds of domain of θ.
 BOX, SPHERE, POSITIVE_SPHERE = 0, 1, 2
-# How often θ alone or β alone is proposed when both are unknown; else both at once.
+# How often θ alone or all but θ is proposed when both are unknown; else everything at once.
 THETA_ONLY, BETA_ONLY = 0.3, 0.3
 # How often a proposal in a box is free of learned correlations; those reflect at the bounds.
 UNCORRELATED = 0.5
@@ -22,11 +26,11 @@ UNCORRELATED = 0.5
 class Outer(NamedTuple):
     """Position, domain and proposal of one chain."""
 
-    position: np.ndarray  # (d + 1,) θ and log β
+    position: np.ndarray  # (P,) θ, log β and what else is unknown of the person
     kind: np.ndarray  # (1,) of the domain of θ
-    low: np.ndarray  # (d + 1,) bounds of θ (in a box) and of log β; equal ones fix log β
-    high: np.ndarray  # (d + 1,)
-    scale: np.ndarray  # (2,) of steps in θ and in log β
+    low: np.ndarray  # (P,) bounds of θ (in a box) and of the rest; equal ones fix log β, …
+    high: np.ndarray  # (P,)
+    scale: np.ndarray  # (P − d + 1,) of steps in θ, in log β, …
     factor: np.ndarray  # (d, d) Cholesky factor of the learned shape of steps in a box
 
 
@@ -42,29 +46,43 @@ OUTER_TYPE = types.NamedTuple(
 _VECTOR = types.Array(types.float64, 1, 'C')
 
 
-@numba.njit(types.void(_VECTOR, _VECTOR), cache=True, nogil=True)
-def natural_parameters(position: np.ndarray, eta: np.ndarray) -> None:
-    """Fill η = (β θ, β) from (θ, log β)."""
-    last = position.shape[0] - 1
-    beta = np.exp(position[last])
-    for index in range(last):
+@numba.njit(types.void(_VECTOR, types.int64, _VECTOR), cache=True, nogil=True)
+def natural_parameters(position: np.ndarray, size: int, eta: np.ndarray) -> None:
+    """Fill η = (β θ, α) or (β θ, α, κ) from a position; α = β unless it has a place there."""
+    beta = np.exp(position[size])
+    for index in range(size):
         eta[index] = beta * position[index]
-    eta[last] = beta
+    eta[size] = np.exp(position[size + 1]) if position.shape[0] > eta.shape[0] else beta
+    if eta.shape[0] > size + 1:
+        eta[size + 1] = position[position.shape[0] - 1]
+
+
+@numba.njit(types.void(_VECTOR, types.int64, types.int64, _VECTOR), cache=True, nogil=True)
+def record_position(position: np.ndarray, size: int, weights: int, draw: np.ndarray) -> None:
+    """Fill a draw (P,) with θ, β, … of a position, `weights` the length of η."""
+    scales = size + 1 + position.shape[0] - weights
+    for index in range(position.shape[0]):
+        is_scale = size <= index < scales
+        draw[index] = np.exp(position[index]) if is_scale else position[index]
 
 
 @numba.njit(types.boolean(OUTER_TYPE, _VECTOR, GENERATOR_TYPE), cache=True, nogil=True)
 def propose_outer(outer: Outer, proposed: np.ndarray, rng: np.random.Generator) -> bool:
-    """Propose a new (θ, log β), symmetrically; return whether it is in the domain."""
-    last = proposed.shape[0] - 1
-    proposed[:] = outer.position
-    beta_is_free = outer.high[last] > outer.low[last]
+    """Propose a new position, symmetrically; return whether it is in the domain."""
+    last = outer.factor.shape[0]
+    copy_vector(proposed, outer.position)
+    rest_is_free = False
+    for index in range(last, proposed.shape[0]):
+        rest_is_free |= outer.high[index] > outer.low[index]
     choice = rng.random()
-    if beta_is_free and choice >= THETA_ONLY:
-        proposed[last] = reflect(
-            outer.position[last] + outer.scale[1] * rng.standard_normal(),
-            outer.low[last],
-            outer.high[last],
-        )
+    if rest_is_free and choice >= THETA_ONLY:
+        for index in range(last, proposed.shape[0]):
+            if outer.high[index] > outer.low[index]:
+                proposed[index] = reflect(
+                    outer.position[index] + outer.scale[1 + index - last] * rng.standard_normal(),
+                    outer.low[index],
+                    outer.high[index],
+                )
         if choice < THETA_ONLY + BETA_ONLY:
             return True
     if outer.kind[0] == BOX:

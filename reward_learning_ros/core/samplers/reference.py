@@ -5,6 +5,8 @@ What the other samplers are judged by. It takes seconds where they take a fracti
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from reward_learning_ros.core.errors import NotCoveredError
@@ -13,6 +15,7 @@ from reward_learning_ros.core.samplers.double_mh import ADAPTED_ANCHORS, draw_en
 from reward_learning_ros.core.samplers.ensemble import Ensemble, EnsembleSize
 from reward_learning_ros.core.samplers.kernels import Space
 from reward_learning_ros.core.samplers.normalizer import Table, TableSampler, uniform_statistics
+from reward_learning_ros.core.samplers.outer import natural_parameters
 
 # Twelve times the members and thirty times the moves of an ordinary ensemble.
 POOL = EnsembleSize(seeds=400_000, members=384, anneal_steps=192, numbers=20_000_000)
@@ -38,7 +41,7 @@ class Reference(TableSampler):
 
     def adapt(self, recent: np.ndarray) -> None:
         """Draw more where the chains are."""
-        etas = natural_anchors(recent, ADAPTED_ANCHORS)
+        etas = natural_anchors(self._problem, recent, ADAPTED_ANCHORS)
         self._adaptations += 1
         self._ensembles = [
             ensemble.refined(
@@ -50,16 +53,28 @@ class Reference(TableSampler):
 
     def diagnostics(self, chains: list[Chain]) -> dict[str, float]:
         """Return how many corrections of the pool count where the chains are now."""
-        return {'pool_ess': min(self._pool_ess(chain.outer.position) for chain in chains)}
+        etas = np.zeros((len(chains), self._problem.weights))
+        for chain, eta in zip(chains, etas, strict=True):
+            natural_parameters(chain.outer.position, self._problem.size, eta)
+        return {'pool_ess': min(self._pool_ess(eta) for eta in etas)}
 
-    def check(self, samples: np.ndarray, betas: np.ndarray) -> float:
-        """Return the smallest effective size of the pool over draws of θ (N, d) and β (N,).
+    def check(
+        self, samples: np.ndarray, betas: np.ndarray, others: Mapping[str, np.ndarray]
+    ) -> float:
+        """Return the smallest effective size of the pool over draws.
+
+        Args:
+            samples: (N, d) of θ.
+            betas: (N,) of β.
+            others: (N,) each of what else was inferred.
 
         Raises:
             NotCoveredError: The pool does not cover them.
         """
         chosen = np.linspace(0, len(samples) - 1, min(CHECKED_DRAWS, len(samples))).astype(int)
-        sizes = [self._pool_ess(np.append(samples[i], np.log(betas[i]))) for i in chosen]
+        draws = np.column_stack([samples, betas, *others.values()])[chosen]
+        etas = natural_anchors(self._problem, draws[None], len(draws))
+        sizes = [self._pool_ess(eta) for eta in etas]
         worst = int(np.argmin(sizes))
         if sizes[worst] < MIN_POOL_ESS:
             theta = np.array2string(samples[chosen[worst]], precision=3)
@@ -69,9 +84,7 @@ class Reference(TableSampler):
             )
         return sizes[worst]
 
-    def _pool_ess(self, position: np.ndarray) -> float:
-        beta = np.exp(position[-1])
-        eta = np.append(beta * position[:-1], beta)
+    def _pool_ess(self, eta: np.ndarray) -> float:
         sizes = []
         for table in self.tables:
             exponents = table.statistics @ eta + table.log_weights

@@ -12,7 +12,7 @@ from typing import Any
 
 from reward_learning_ros.core.errors import UnknownNameError
 from reward_learning_ros.core.task import Task
-from reward_learning_ros.core.tasks.registry import ENTRY_POINT_GROUP, find_tasks
+from reward_learning_ros.core.tasks.registry import ENTRY_POINT_GROUP, find_task, find_tasks
 
 __all__ = ['ENTRY_POINT_GROUP', 'broken_tasks', 'load_task', 'task_names']
 
@@ -43,7 +43,7 @@ def load_task(name: str, **options: Any) -> Task:
         UnknownNameError: There is no such task.
         RewardLearningError: The task is broken, or needs what is not installed.
     """
-    found = find_tasks()
-    if name not in found:
-        raise UnknownNameError('task', name, found)
-    return found[name].load(options)
+    found = find_task(name)
+    if found is None:
+        raise UnknownNameError('task', name, find_tasks())
+    return found.load(options)

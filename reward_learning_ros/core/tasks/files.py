@@ -15,9 +15,12 @@ from reward_learning_ros.core.scenery import ROLES, SHAPES, Thing
 from reward_learning_ros.core.task import Task, TrajectorySpace
 from reward_learning_ros.core.tasks.fields import Fields, TaskFileError
 from reward_learning_ros.core.tasks.layout import KINDS as PRIMITIVES
+from reward_learning_ros.core.yaml_text import YamlError, read_yaml
 
 POSITION_AXES = ('x', 'y', 'z')
 _AT = ('last', 'nearest', 'mean')
+# What is kept of a trajectory grows with the square of its waypoints; tasks have five to fifty.
+MAX_WAYPOINTS = 1000
 
 
 def read_task(path: Path) -> Task:
@@ -29,16 +32,18 @@ def read_task(path: Path) -> Task:
     from reward_learning_ros.core.tasks.primitives import compose
 
     build, rows, positions = _parse(path)
-    return build(compose(positions, rows))
+    return build(
+        compose(positions, rows), lambda noise_m: compose(positions, rows, motor_noise_m=noise_m)
+    )
 
 
 def check_task(path: Path) -> None:
     """Raise what is wrong with a task file, without compiling anything."""
     build, _, _ = _parse(path)
-    build(lambda trajectory, out: None)
+    build(lambda trajectory, out: None, None)
 
 
-def _parse(path: Path) -> tuple[Callable[[Any], Task], list[list[float]], tuple[int, int, int]]:
+def _parse(path: Path) -> tuple[Callable[..., Task], list[list[float]], tuple[int, int, int]]:
     """Return what makes the task once its features are there, and what they are made of."""
     fields = Fields(path, _load(path))
     axes = _axes(fields)
@@ -51,9 +56,10 @@ def _parse(path: Path) -> tuple[Callable[[Any], Task], list[list[float]], tuple[
     presets = _presets(fields, names)
     scene = _scene(fields)
     description = fields.text('description', '')
+    motor_noise_m = fields.number('motor_noise_m', 0.0, above=-1e-12)
     fields.finish()
 
-    def build(features: Any) -> Task:
+    def build(features: Any, soft_features: Any) -> Task:
         try:
             return Task(
                 name=path.stem,
@@ -67,6 +73,8 @@ def _parse(path: Path) -> tuple[Callable[[Any], Task], list[list[float]], tuple[
                 presets=presets,
                 axis_names=axes,
                 scene=scene,
+                motor_noise_m=motor_noise_m,
+                soft_features=soft_features,
             )
         except InvalidInputError as error:
             raise TaskFileError(path, '', str(error)) from error
@@ -76,12 +84,10 @@ def _parse(path: Path) -> tuple[Callable[[Any], Task], list[list[float]], tuple[
 
 
 def _load(path: Path) -> Any:
-    import yaml
-
     try:
-        return yaml.safe_load(path.read_text(encoding='utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise TaskFileError(path, '', f'cannot be read: {" ".join(str(error).split())}') from error
+        return read_yaml(path)
+    except YamlError as error:
+        raise TaskFileError(path, '', str(error)) from error
 
 
 def _axes(fields: Fields) -> tuple[str, ...]:
@@ -97,10 +103,14 @@ def _plan(fields: Fields, dimensions: int) -> list[list[float]]:
     plan = fields.mapping('plan')
     if plan.has('points'):
         points = plan.points('points', dimensions)
+        if len(points) > MAX_WAYPOINTS:
+            raise plan.error('points', f'are {len(points)}; at most {MAX_WAYPOINTS} are allowed')
         plan.finish()
         return points
     start, end = plan.numbers('start', dimensions), plan.numbers('end', dimensions)
     count = plan.whole('waypoints', at_least=2)
+    if count > MAX_WAYPOINTS:
+        raise plan.error('waypoints', f'is {count}; at most {MAX_WAYPOINTS} are allowed')
     plan.finish()
     straight: list[list[float]] = np.linspace(start, end, count).tolist()
     return straight

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from reward_learning_ros.core.bound import bind_table, table_kernel
 from reward_learning_ros.core.compiled import features_kernel
+from reward_learning_ros.core.motor_noise import reached_probability
 from reward_learning_ros.core.scenery import Thing
 from reward_learning_ros.core.task import Task, TrajectorySpace
 from reward_learning_ros.core.tasks.presets import unit
@@ -42,6 +44,21 @@ def features(trajectory: np.ndarray, out: np.ndarray) -> None:
     out[3] = -length
 
 
+@table_kernel
+def soft_features(table: np.ndarray, trajectory: np.ndarray, out: np.ndarray) -> None:
+    """Measure the same where a hand misses what it means by the noise in `table`.
+
+    Only the button switches. It stays unpressed if all waypoints miss it.
+    """
+    features(trajectory, out)
+    missed = 1.0
+    for i in range(1, trajectory.shape[0]):
+        x, y, z = trajectory[i, 0], trajectory[i, 1], trajectory[i, 2]
+        to_button = (x - BUTTON[0]) ** 2 + (y - BUTTON[1]) ** 2 + (z - BUTTON[2]) ** 2
+        missed *= 1.0 - reached_probability(to_button, BUTTON_RADIUS, table[0], 3)
+    out[1] = 0.25 - 0.5 * missed
+
+
 def make_task() -> Task:
     """Return Press: eight waypoints from above the table to the goal."""
     return Task(
@@ -49,6 +66,7 @@ def make_task() -> Task:
         description='Reach a goal; press a button on the way, keep clear of an obstacle.',
         feature_names=('goal', 'button', 'obstacle', 'length'),
         features=features,
+        soft_features=lambda noise_m: bind_table(soft_features, np.array([noise_m])),
         plan=np.linspace((0.35, 0.0, 0.5), GOAL, 8),
         space=TrajectorySpace(delta_low=np.full(3, -0.1), delta_high=np.full(3, 0.1)),
         duration_sec=20.0,

@@ -9,6 +9,7 @@ from numba import float64, int64, njit, types
 
 from reward_learning_ros.core.bound import TABLE_TYPE, bind_table, table_kernel
 from reward_learning_ros.core.compiled import Features
+from reward_learning_ros.core.motor_noise import reached_probability
 from reward_learning_ros.core.tasks.layout import (
     AXIS,
     DISTANCE_TO_OBSTACLE,
@@ -31,9 +32,14 @@ from reward_learning_ros.core.tasks.layout import (
 )
 
 
-def compose(position_axes: tuple[int, int, int], rows: Any) -> Features:
-    """Return features from rows (d, WIDTH)."""
-    table = np.concatenate([np.array(position_axes, dtype=np.float64), np.ravel(rows)])
+def compose(
+    position_axes: tuple[int, int, int], rows: Any, motor_noise_m: float = 0.0
+) -> Features:
+    """Return features from rows (d, WIDTH), softened by the motor noise of a hand."""
+    softened = np.array(rows, dtype=np.float64)
+    # Of all primitives only this one switches.
+    softened[softened[:, KIND] == REACHED, EXTRA] = motor_noise_m
+    table = np.concatenate([np.array(position_axes, dtype=np.float64), np.ravel(softened)])
     return bind_table(measure, table)
 
 
@@ -150,7 +156,16 @@ def measure(table: np.ndarray, trajectory: np.ndarray, out: np.ndarray) -> None:
                 value -= abs(trajectory[i, axis] - extra)
             value /= last + 1 - first
         elif kind == REACHED:
+            # `extra` is the motor noise.
+            axes = 0
+            for index in range(3):
+                axes += 0 if np.isnan(table[row + POINT + index]) else 1
+            missed = 1.0
             for i in range(first, last + 1):
-                if _squared_distance(table, trajectory, row, i, 0.0) < radius * radius:
-                    value = 1.0
+                squared = _squared_distance(table, trajectory, row, i, 0.0)
+                if extra > 0.0:
+                    missed *= 1.0 - reached_probability(squared, radius, extra, axes)
+                elif squared < radius * radius:
+                    missed = 0.0
+            value = 1.0 - missed
         out[feature] = table[row + OFFSET] + table[row + SCALE] * value

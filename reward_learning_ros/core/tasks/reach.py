@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from reward_learning_ros.core.bound import bind_table, table_kernel
 from reward_learning_ros.core.compiled import features_kernel
+from reward_learning_ros.core.motor_noise import reached_probability
 from reward_learning_ros.core.scenery import Thing
 from reward_learning_ros.core.task import Task, TrajectorySpace
 from reward_learning_ros.core.tasks.presets import unit
@@ -32,6 +34,21 @@ def features(trajectory: np.ndarray, out: np.ndarray) -> None:
     out[2] = np.exp(-16.0 / waypoints * length)
 
 
+@table_kernel
+def soft_features(table: np.ndarray, trajectory: np.ndarray, out: np.ndarray) -> None:
+    """Measure the same where a hand misses what it means by the noise in `table`.
+
+    Only the delivery switches. It fails if all waypoints miss the person.
+    """
+    features(trajectory, out)
+    missed = 1.0
+    for i in range(1, trajectory.shape[0]):
+        x, y = trajectory[i, 0], trajectory[i, 1]
+        to_person = (x - PERSON[0]) ** 2 + (y - PERSON[1]) ** 2
+        missed *= 1.0 - reached_probability(to_person, DELIVERY_RADIUS, table[0], 2)
+    out[0] = 0.5 - missed
+
+
 def make_task() -> Task:
     """Return Reach: eight waypoints in front of a person.
 
@@ -42,6 +59,7 @@ def make_task() -> Task:
         description='Hand over a cup of coffee, then move away.',
         feature_names=('delivered', 'away', 'length'),
         features=features,
+        soft_features=lambda noise_m: bind_table(soft_features, np.array([noise_m])),
         plan=np.linspace((0.35, 0.0, 0.5), (0.5, 0.1, 0.3), 8),
         space=TrajectorySpace(
             delta_low=np.full(3, -0.15),

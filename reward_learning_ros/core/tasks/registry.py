@@ -6,6 +6,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -70,7 +71,8 @@ class FoundTask:
 def find_tasks() -> dict[str, FoundTask]:
     """Return all tasks by name; of two with one name, the second is dropped with a reason."""
     found: dict[str, FoundTask] = {}
-    for name, task in _all_tasks():
+    for name, look in _all_tasks():
+        task = look()
         if name not in found:
             found[name] = task
             continue
@@ -83,6 +85,14 @@ def find_tasks() -> dict[str, FoundTask]:
             ),
         )
     return found
+
+
+def find_task(name: str) -> FoundTask | None:
+    """Return the task that `find_tasks` has under a name, without a look at any other."""
+    for other, look in _all_tasks():
+        if other == name:
+            return look()
+    return find_tasks().get(name)
 
 
 def task_directories() -> list[Path]:
@@ -107,14 +117,15 @@ def share_directory() -> Path:
     return package.parent
 
 
-def _all_tasks() -> Iterator[tuple[str, FoundTask]]:
+def _all_tasks() -> Iterator[tuple[str, Callable[[], FoundTask]]]:
+    """Yield names in the order in which they are taken, and what has a look at the task."""
     for name in BUILT_IN:
-        yield name, _built_in(name)
+        yield name, partial(_built_in, name)
     for directory in task_directories():
         for path in sorted(directory.glob('*.yaml')):
-            yield path.stem, _from_file(path)
+            yield path.stem, partial(_from_file, path)
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
-        yield point.name, _from_entry_point(point)
+        yield point.name, partial(_from_entry_point, point)
 
 
 def _built_in(name: str) -> FoundTask:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from reward_learning_ros import core
-from reward_learning_ros.core.tasks import broken_tasks
+from reward_learning_ros.core.tasks import broken_tasks, files
 from reward_learning_ros.core.tasks.fields import TaskFileError
 from reward_learning_ros.core.tasks.files import read_task
 from reward_learning_ros.core.tasks.registry import DIRECTORIES_VARIABLE
@@ -180,6 +180,18 @@ def test_the_other_tasks_still_load_beside_a_broken_one(tmp_path, monkeypatch) -
     assert any("the name 'press' is taken" in reason for reason in reasons)
 
 
+def test_loading_a_task_looks_at_no_other(tmp_path, monkeypatch) -> None:
+    read = []
+    monkeypatch.setattr(files, '_load', lambda path: read.append(path) or {})
+    monkeypatch.setenv(DIRECTORIES_VARIABLE, str(tmp_path))
+    path = write(tmp_path / 'good.yaml', content())
+    core.load_task('press')
+    assert read == []
+    with pytest.raises(TaskFileError):
+        core.load_task('good')
+    assert read == [path]
+
+
 def test_files_are_found_in_the_users_configuration(tmp_path, monkeypatch) -> None:
     folder = tmp_path / 'reward_learning_ros' / 'tasks'
     folder.mkdir(parents=True)
@@ -193,3 +205,27 @@ def test_theta_is_inferred_for_a_task_from_a_file(quick, corrections_of) -> None
     posterior = core.infer(task, corrections_of(task), settings=quick)
     assert posterior.samples.shape[1] == 4
     assert np.isfinite(posterior.samples).all()
+
+
+@pytest.mark.parametrize(
+    ('plan', 'field'),
+    [
+        ({'start': [0.0] * 4, 'end': [1.0] * 4, 'waypoints': 1_000_000}, 'plan.waypoints'),
+        ({'points': [[0.0, 0.0, 0.0, index / 2000] for index in range(1001)]}, 'plan.points'),
+    ],
+)
+def test_more_waypoints_than_memory_can_hold_are_refused(tmp_path, plan, field) -> None:
+    with pytest.raises(TaskFileError, match=f'{field}.*at most 1000') as caught:
+        files.check_task(write(tmp_path / 'long.yaml', content(plan=plan)))
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize('text', ['[' * 5000, 'a: ' + '{b: ' * 5000, 'a: 2024-99-99', '&a [*a]'])
+def test_a_file_that_no_person_would_write_is_refused(tmp_path, text) -> None:
+    with pytest.raises(TaskFileError, match='cannot be read'):
+        files.check_task(write(tmp_path / 'deep.yaml', text))
+
+
+def test_a_number_with_an_exponent_is_a_number(tmp_path) -> None:
+    text = yaml.safe_dump(content(duration_sec='SEC')).replace('SEC', '1.0e1')
+    assert read_task(write(tmp_path / 'quick.yaml', text)).duration_sec == 10.0

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from reward_learning_ros import core
 from reward_learning_ros.core.errors import InvalidInputError
@@ -17,15 +20,16 @@ def test_each_correction_moves_the_tail_and_builds_on_the_one_before():
     np.testing.assert_array_equal(sequence.displacements.sum(axis=0), sequence.corrected[-1])
 
 
-def test_profiles_are_read_off_the_displacements():
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        waypoints = int(rng.integers(2, 12))
-        onsets = np.sort(rng.integers(0, waypoints, size=4))
-        deltas = rng.uniform(0.01, 0.1, (4, 3))
-        made = core.CorrectionSequence.from_deltas(rng.normal(size=(waypoints, 3)), deltas, onsets)
-        bare = core.CorrectionSequence(plan=made.plan, corrected=made.corrected)
-        np.testing.assert_array_equal(bare.resolved_profiles(), tail_shifts(onsets, waypoints))
+@given(
+    arrays(np.float64, st.tuples(st.integers(2, 12), st.just(3)), elements=st.floats(-1.0, 1.0)),
+    arrays(np.float64, (4, 3), elements=st.floats(0.01, 0.1)),
+    st.lists(st.integers(0, 11), min_size=4, max_size=4),
+)
+def test_profiles_are_read_off_the_displacements(plan, deltas, onsets):
+    onsets = sorted(min(onset, len(plan) - 1) for onset in onsets)
+    made = core.CorrectionSequence.from_deltas(plan, deltas, onsets)
+    bare = core.CorrectionSequence(plan=made.plan, corrected=made.corrected)
+    np.testing.assert_array_equal(bare.resolved_profiles(), tail_shifts(onsets, len(plan)))
 
 
 def test_a_correction_that_moves_nothing_has_the_next_onset():
