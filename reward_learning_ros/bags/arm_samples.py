@@ -22,7 +22,7 @@ from reward_learning_ros.bags.session_topics import (
     SessionTopics,
 )
 from reward_learning_ros.sensing.arrivals import WIDEST, Arrivals
-from reward_learning_ros.sensing.bulk_decoding import BulkDecoder, DecodedRows
+from reward_learning_ros.sensing.bulk_decoding import STAMP, BulkDecoder, DecodedRows
 from reward_learning_ros.sensing.decoding import FRANKA_ROBOT_STATE
 from reward_learning_ros.sensing.layout import DOUBLES, STRING, STRINGS, Field, Schema
 from reward_learning_ros.sensing.samples import JOINT_COUNT, STREAM_WIDTHS, Stream
@@ -92,7 +92,6 @@ class ArmSamples:
             block: Messages, also of other topics.
             first_topic: The number that the block gives to the first of `topics`.
         """
-        block = block.decompressed()
         rows, streams, times, values = [], [], [], []
         for number, reader in enumerate(self._readers, start=first_topic):
             mine = np.flatnonzero(block.topic == number)
@@ -127,11 +126,11 @@ class _TopicReader:
         self._topic = topic
         self._fields = fields
         self._joint_names = tuple(joint_names)
-        schema = schema_of(topic)
         wanted = [name for names in fields.values() for name in names]
         # Joints are in the order of the message, unless it names them.
         self._named = 'effort' in wanted or 'position' in wanted
-        self._decoder = BulkDecoder(schema, [*wanted, 'name'] if self._named else wanted)
+        wanted = [*wanted, 'name'] if self._named else wanted
+        self._decoder = BulkDecoder(schema_of(topic, (*STAMP, *wanted)), wanted)
         self.problem: Problem | None = None
         self._failures = 0
 
@@ -189,14 +188,24 @@ def _values(
     return np.hstack(columns)
 
 
-def schema_of(topic: TopicInBag) -> Schema:
+def schema_of(topic: TopicInBag, wanted: Sequence[str]) -> Schema:
     """Return the fields of a topic's messages in order, by the definition that the bag holds.
 
+    Args:
+        topic: Of the bag.
+        wanted: Names of fields that there must be.
+
     Raises:
-        BagError: The type has fields that no layout can be found for.
+        BagError: The type has fields that no layout can be found for, or lacks one.
     """
     try:
-        store = types_of(topic)
+        schema = _grouped(_flat(types_of(topic), topic.type_name, topic))
+        missing = [name for name in wanted if name not in {field.name for field in schema}]
+        if missing:
+            raise BagError(
+                f'topic {topic.name}: the definition of {topic.type_name} in the bag has no field '
+                f'{missing[0]}'
+            )
     except BagError:
         if topic.type_name == 'franka_msgs/msg/FrankaRobotState':
             return tuple(
@@ -204,7 +213,7 @@ def schema_of(topic: TopicInBag) -> Schema:
                 for field in FRANKA_ROBOT_STATE
             )
         raise
-    return _grouped(_flat(store, topic.type_name, topic))
+    return schema
 
 
 def _flat(store: Any, type_name: str, topic: TopicInBag, prefix: str = '') -> list[Field]:
@@ -224,7 +233,7 @@ def _flat(store: Any, type_name: str, topic: TopicInBag, prefix: str = '') -> li
             fields.append(Field(path, _BASES[base], detail[1]))
         elif kind == Nodetype.SEQUENCE and detail[0] == (Nodetype.BASE, ('string', 0)):
             fields.append(Field(path, STRINGS))
-        elif kind == Nodetype.SEQUENCE and detail[0][1][0] == 'float64':
+        elif kind == Nodetype.SEQUENCE and detail[0] == (Nodetype.BASE, ('float64', 0)):
             fields.append(Field(path, DOUBLES))
         else:
             raise _unreadable(topic, path)

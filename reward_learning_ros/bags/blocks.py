@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import numba
 import numpy as np
-import zstandard
 from numpy.typing import NDArray
 
+from reward_learning_ros.bags.decompression import decompressed_message
 from reward_learning_ros.bags.errors import BagError
+from reward_learning_ros.core.kernel_cache import numba
 
 Ints = NDArray[np.int64]
 # Serialized messages begin with 00 00 or 00 01; compressed ones with this.
@@ -54,7 +54,7 @@ class MessageBlock:
 
     def data(self, row: int) -> bytes:
         """Return one message."""
-        return plain(self.buffer[self.start[row] : self.end[row]])
+        return self.buffer[self.start[row] : self.end[row]]
 
     def messages(self) -> Iterator[tuple[int, int, bytes]]:
         """Yield topic, time and content of each."""
@@ -65,7 +65,7 @@ class MessageBlock:
             self.end.tolist(),
             strict=True,
         ):
-            yield topic, time_ns, plain(self.buffer[start:end])
+            yield topic, time_ns, self.buffer[start:end]
 
     def in_order(self) -> MessageBlock:
         """Return them in the order of their times; those of one time as they were."""
@@ -73,25 +73,32 @@ class MessageBlock:
             return self
         return self.rows(np.argsort(self.time_ns, kind='stable'))
 
-    def decompressed(self) -> MessageBlock:
-        """Return the messages with those decompressed that rosbag2 compressed one by one."""
-        if not len(self) or self.buffer[self.start[0] : self.start[0] + 4] != _ZSTD_MAGIC:
+    def decompressed(self, on_damage: Callable[[int, str], None]) -> MessageBlock:
+        """Return the messages with those decompressed that rosbag2 compressed one by one.
+
+        Args:
+            on_damage: Told row and reason of each message that is left out.
+        """
+        if not self._compressed().any():
             return self
-        return block_of(self.topic, self.time_ns, [data for _, _, data in self.messages()])
+        kept, messages = [], []
+        for row, (_, _, data) in enumerate(self.messages()):
+            try:
+                messages.append(decompressed_message(data) if data[:4] == _ZSTD_MAGIC else data)
+            except BagError as error:
+                on_damage(row, str(error))
+            else:
+                kept.append(row)
+        rows = np.array(kept, dtype=np.int64)
+        return block_of(self.topic[rows], self.time_ns[rows], messages)
 
-
-def plain(data: bytes) -> bytes:
-    """Return a message, decompressed if it was compressed by itself.
-
-    Raises:
-        BagError: It cannot be decompressed.
-    """
-    if data[:4] != _ZSTD_MAGIC:
-        return data
-    try:
-        return zstandard.ZstdDecompressor().decompressobj().decompress(data)
-    except zstandard.ZstdError as error:
-        raise BagError(f'a compressed message is damaged: {error}') from error
+    def _compressed(self) -> NDArray[np.bool_]:
+        """Return which messages begin as those that rosbag2 compressed."""
+        numbers = np.frombuffer(self.buffer, dtype=np.uint8)
+        begins = self.end - self.start >= len(_ZSTD_MAGIC)
+        for index, expected in enumerate(_ZSTD_MAGIC):
+            begins[begins] = numbers[self.start[begins] + index] == expected
+        return begins
 
 
 def block_of(topic: Ints, time_ns: Ints, messages: list[bytes]) -> MessageBlock:
@@ -154,15 +161,14 @@ def _count(numbers: np.ndarray) -> tuple[int, int, int]:
     messages, others, position = 0, 0, 0
     while position + _HEAD_BYTES <= len(numbers):
         length = _word(numbers, position + 1, 8)
-        end = position + _HEAD_BYTES + length
-        # A length beyond 2**63 reads as negative.
-        if length < 0 or end > len(numbers):
+        # A length beyond 2**63 reads as negative, and a sum with one just below it would too.
+        if length < 0 or length > len(numbers) - position - _HEAD_BYTES:
             break
         if numbers[position] == _MESSAGE_OPCODE and length >= _MESSAGE_HEAD_BYTES:
             messages += 1
         else:
             others += 1
-        position = end
+        position += _HEAD_BYTES + length
     return messages, others, position
 
 

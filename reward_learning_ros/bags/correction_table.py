@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from reward_learning_ros.core.errors import InvalidInputError, MissingExtraError
-from reward_learning_ros.interface import Correction, Plan
+from reward_learning_ros.interface import Correction, Plan, RecordError
 
 _XYZ = ('x', 'y', 'z')
 _XYZW = ('x', 'y', 'z', 'w')
@@ -149,9 +149,15 @@ def read_csv(path: Path, plan: Plan | None) -> tuple[list[Plan], list[Correction
         place = f'{path}: correction {number}'
         if [row['waypoint'] for row in own] != list(range(len(own))):
             raise InvalidInputError(f'{place}: waypoint must go from 0 on, one in each row')
-        corrected = _plan_in(own, place, plan)
-        plans.setdefault(corrected.stamp_ns, corrected)
-        corrections.append(_correction_in(own, place, corrected, len(corrections)))
+        try:
+            corrected = _plan_in(own, place, plan)
+            plans.setdefault(corrected.stamp_ns, corrected)
+            corrections.append(_correction_in(own, place, corrected, len(corrections)))
+        except RecordError as error:
+            row = '' if error.index is None else f', waypoint {error.index}'
+            raise InvalidInputError(
+                f'{place}{row}: {error.field} is {error.value}; it {error.allowed}'
+            ) from error
     return list(plans.values()), corrections
 
 

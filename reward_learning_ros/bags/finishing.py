@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import struct
-import zlib
 from pathlib import Path
 
-from mcap.exceptions import McapError
 from mcap.opcode import Opcode
-from mcap.reader import SeekingReader
 from mcap.records import Channel, Schema
-from mcap.writer import MCAP0_MAGIC
 
 from reward_learning_ros.bags.errors import BagError
 from reward_learning_ros.bags.growing_mcap import GrowingMcap
@@ -20,32 +15,21 @@ from reward_learning_ros.bags.mcap_records import (
     RecordScan,
     chunk_content,
     parse,
+    read_summary,
     records_in,
 )
 from reward_learning_ros.bags.metadata import FileInformation, TopicInformation
 
 QOS_KEY = 'offered_qos_profiles'
 TYPE_HASH_KEY = 'topic_type_hash'
-# The footer's record: opcode, length, start of the summary, of its offsets, checksum.
-_FOOTER = struct.Struct('<BQQQI')
 _MESSAGE_HEAD = struct.Struct('<HIQQ')
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether a file ends with an index whose checksum is right."""
-    end = _FOOTER.size + len(MCAP0_MAGIC)
+    """Return whether a file ends with an index that can be read."""
     with path.open('rb') as stream:
-        size = stream.seek(0, os.SEEK_END)
-        if size < end + len(MCAP0_MAGIC):
-            return False
-        stream.seek(size - end)
-        footer = stream.read(_FOOTER.size)
-        opcode, _, summary_start, _, checksum = _FOOTER.unpack(footer)
-        if stream.read() != MCAP0_MAGIC or opcode != Opcode.FOOTER or summary_start > size - end:
-            return False
-        stream.seek(summary_start)
-        summary = stream.read(size - end - summary_start)
-    return not checksum or zlib.crc32(footer[:-4], zlib.crc32(summary)) == checksum
+        summary = read_summary(stream)
+    return summary is not None and summary.statistics is not None
 
 
 def finish_file(path: Path) -> str:
@@ -62,15 +46,21 @@ def finish_file(path: Path) -> str:
         return ''
     repaired = path.with_name(f'{path.name}.repaired')
     repaired.unlink(missing_ok=True)
-    new = GrowingMcap(repaired)
-    try:
-        damage = _copy_whole_chunks(path, new)
-        new.flush('')
-    finally:
-        new.close()
+    with path.open('rb') as stream:
+        try:
+            scan = RecordScan(stream)
+        except BagError as error:
+            raise BagError(f'{path}: {error}') from error
+        new = GrowingMcap(repaired)
+        try:
+            damages = _copy_whole_chunks(scan, new)
+            new.flush('')
+        finally:
+            new.close()
     path.rename(_free_name(path))
     repaired.rename(path)
-    return damage
+    more = f' (and {len(damages) - 1} more)' if len(damages) > 1 else ''
+    return f'{damages[0]}{more}' if damages else 'its index is damaged'
 
 
 def _free_name(path: Path) -> Path:
@@ -83,22 +73,22 @@ def _free_name(path: Path) -> Path:
     return name
 
 
-def _copy_whole_chunks(path: Path, new: GrowingMcap) -> str:
+def _copy_whole_chunks(scan: RecordScan, new: GrowingMcap) -> list[str]:
     """Copy all that can be read, and return why the rest cannot."""
     copy = _Copy(new)
-    with path.open('rb') as stream:
-        scan = RecordScan(stream)
-        for record in scan:
-            try:
-                if record.opcode == Opcode.CHUNK:
-                    for inner in records_in(chunk_content(record.content)):
-                        copy.take(inner)
-                    new.flush('')
-                else:
-                    copy.take(record)
-            except BagError as error:
-                return str(error)
-    return scan.damage or 'its index is damaged'
+    damages: list[str] = []
+    for head in scan:
+        try:
+            content = scan.content(head)
+            if head.opcode == Opcode.CHUNK:
+                for inner in records_in(chunk_content(content)):
+                    copy.take(inner)
+                new.flush('')
+            else:
+                copy.take(RawRecord(head.opcode, content))
+        except BagError as error:
+            damages.append(f'is damaged at byte {head.offset}: {error}')
+    return [*damages, *scan.damages]
 
 
 class _Copy:
@@ -117,10 +107,14 @@ class _Copy:
             channel = parse(Channel, record.content)
             known = self._schemas.get(channel.schema_id)
             if known is not None and channel.id not in self._channels:
+                # Of a damaged definition readers take the standard one, if there is one.
+                definition = known.data.decode(errors='replace')
                 self._channels[channel.id] = self._new.add_channel(
-                    channel.topic, known.name, known.data.decode(), channel.metadata
+                    channel.topic, known.name, definition, channel.metadata
                 )
         elif record.opcode == Opcode.MESSAGE:
+            if len(record.content) < _MESSAGE_HEAD.size:
+                raise BagError('a message is cut off')
             number, _, time_ns, _ = _MESSAGE_HEAD.unpack_from(record.content)
             if number in self._channels:
                 data = record.content[_MESSAGE_HEAD.size :]
@@ -134,10 +128,7 @@ def information_of(path: Path) -> FileInformation:
         BagError: It is not whole.
     """
     with path.open('rb') as stream:
-        try:
-            summary = SeekingReader(stream).get_summary()
-        except McapError as error:
-            raise BagError(f'{path}: {error}') from error
+        summary = read_summary(stream)
     if summary is None or summary.statistics is None:
         raise BagError(f'{path}: has no index')
     statistics = summary.statistics

@@ -1,49 +1,67 @@
-"""The records of an MCAP file, one after the other, as far as the file is whole."""
+"""The records of an MCAP file, and its index, as far as the file is whole."""
 
 from __future__ import annotations
 
 import io
+import itertools
+import os
+import re
 import struct
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple, TypeVar
 
-import lz4.frame
-import zstandard
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
-from mcap.records import Chunk, McapRecord
+from mcap.records import Channel, Chunk, McapRecord, Schema, Statistics
 from mcap.writer import MCAP0_MAGIC
 
+from reward_learning_ros.bags.decompression import decompressed
 from reward_learning_ros.bags.errors import BagError
 
 # opcode, length of what follows.
-_HEAD = struct.Struct('<BQ')
-# A chunk is rarely more than a few megabytes; a length beyond this is damage, not a record.
-_LONGEST_RECORD = 2**32
+HEAD = struct.Struct('<BQ')
+# The footer's record: opcode, length, start of the summary, of its offsets, checksum.
+_FOOTER = struct.Struct('<BQQQI')
+# As much of a record as tells the time of a message, or the times of a chunk.
+_BEGINNING_BYTES = 22
+# All opcodes that MCAP defines, and from where on anybody may use others.
+_OPCODES = range(Opcode.HEADER, Opcode.DATA_END + 1)
+_FIRST_PRIVATE = 0x80
+# How a chunk begins whose length is below 4 GiB.
+_CHUNK_START = re.compile(rb'(?=\x06.{4}\x00{4})', re.DOTALL)
+_SEARCH_BYTES = 2**20
+# A file that is made to look like the start of a chunk everywhere is not searched for ever.
+_MAX_CANDIDATES = 10_000
 _T = TypeVar('_T', bound=McapRecord)
 
 
-class RawRecord(NamedTuple):
-    """A record as it is in the file."""
+class RecordHead(NamedTuple):
+    """Where a record is in a file, and what it is."""
 
     offset: int
     """Of its first byte."""
     opcode: int
-    content: bytes
+    end: int
+    """Offset of the first byte behind it, or of the end of the file if it is cut off."""
+    beginning: bytes
+    """The first bytes of its content."""
 
-    @property
-    def end(self) -> int:
-        """Offset of the first byte behind it."""
-        return self.offset + _HEAD.size + len(self.content)
+
+class RawRecord(NamedTuple):
+    """A record as it is in a chunk."""
+
+    opcode: int
+    content: bytes
 
 
 class RecordScan:
-    """Goes through the data section of a file.
+    """Goes through the data section of a file, and over what is damaged to the next chunk.
 
     Attributes:
-        damage: after the last record, why it is the last one; empty if the file is whole.
+        damages: what is wrong, each with its place; grows while it goes.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -53,30 +71,84 @@ class RecordScan:
             BagError: It is no MCAP file.
         """
         self._stream = stream
-        self.damage = ''
+        self._size = os.fstat(stream.fileno()).st_size
+        self.damages: list[str] = []
+        stream.seek(0)
         if stream.read(len(MCAP0_MAGIC)) != MCAP0_MAGIC:
-            raise BagError('not an MCAP file: it does not begin as one')
+            head = self._head_at(len(MCAP0_MAGIC))
+            if head is None or head.opcode != Opcode.HEADER or head.end > self._size:
+                raise BagError('is not an MCAP file, it does not begin as one')
+            self.damages.append('is damaged at byte 0, where it should say that it is MCAP')
 
-    def __iter__(self) -> Iterator[RawRecord]:
-        offset = len(MCAP0_MAGIC)
+    def __iter__(self) -> Iterator[RecordHead]:
+        """Yield all records up to the index; only a chunk may be cut off."""
+        before = offset = len(MCAP0_MAGIC)
         while True:
-            head = self._stream.read(_HEAD.size)
-            if len(head) < _HEAD.size:
-                self.damage = f'ends without an index at byte {offset + len(head)}'
+            head = self._head_at(offset)
+            if head is None:
+                self.damages.append(f'ends without an index, at byte {self._size}')
                 return
-            opcode, length = _HEAD.unpack(head)
-            if opcode == 0 or length > _LONGEST_RECORD:
-                self.damage = f'has no record at byte {offset}'
+            if head.opcode in (Opcode.DATA_END, Opcode.FOOTER):
                 return
-            content = self._stream.read(length)
-            if len(content) < length:
-                self.damage = f'is cut off within the record at byte {offset}'
+            if (head.opcode in _OPCODES or head.opcode >= _FIRST_PRIVATE) and (
+                head.end <= self._size
+            ):
+                yield head
+                before, offset = offset, head.end
+                continue
+            # The length of the record before may be what is wrong.
+            following = self._next_chunk(before + 1)
+            if head.opcode == Opcode.CHUNK and following != offset:
+                # Its own fields tell how much of what is left belongs to it.
+                yield head._replace(end=following or self._size)
+            if following is None:
+                self.damages.append(
+                    f'is damaged at byte {offset}'
+                    if self._has_end or head.opcode not in _OPCODES
+                    else f'is cut off at byte {self._size}, within a record'
+                )
                 return
-            if opcode in (Opcode.DATA_END, Opcode.FOOTER):
-                return
-            record = RawRecord(offset, opcode, content)
-            yield record
-            offset = record.end
+            self.damages.append(f'is damaged between byte {before} and {following}')
+            before = offset = following
+
+    @property
+    def _has_end(self) -> bool:
+        """Whether the file ends as one does that was not cut off."""
+        self._stream.seek(max(0, self._size - len(MCAP0_MAGIC)))
+        return self._stream.read() == MCAP0_MAGIC
+
+    def content(self, head: RecordHead) -> bytes:
+        """Return what is in a record, as far as it is there."""
+        self._stream.seek(head.offset + HEAD.size)
+        return self._stream.read(head.end - head.offset - HEAD.size)
+
+    def _head_at(self, offset: int) -> RecordHead | None:
+        self._stream.seek(offset)
+        start = self._stream.read(HEAD.size + _BEGINNING_BYTES)
+        if len(start) < HEAD.size:
+            return None
+        opcode, length = HEAD.unpack_from(start)
+        return RecordHead(offset, opcode, offset + HEAD.size + length, start[HEAD.size :])
+
+    def _next_chunk(self, offset: int) -> int | None:
+        """Return where a chunk begins that is followed by another record, or None."""
+        for candidate in itertools.islice(self._candidates(offset), _MAX_CANDIDATES):
+            head = self._head_at(candidate)
+            if head is None or head.end > self._size:
+                continue
+            after = self._head_at(head.end)
+            if after is not None and after.opcode in _OPCODES and after.end <= self._size:
+                return candidate
+        return None
+
+    def _candidates(self, offset: int) -> Iterator[int]:
+        while offset < self._size:
+            self._stream.seek(offset)
+            block = self._stream.read(_SEARCH_BYTES + HEAD.size)
+            for found in _CHUNK_START.finditer(block):
+                if found.start() < _SEARCH_BYTES:
+                    yield offset + found.start()
+            offset += _SEARCH_BYTES
 
 
 def parse(kind: type[_T], content: bytes) -> _T:
@@ -87,8 +159,10 @@ def parse(kind: type[_T], content: bytes) -> _T:
     """
     try:
         record: _T = kind.read(ReadDataStream(io.BytesIO(content)))  # type: ignore[attr-defined]
-    except (McapError, struct.error, ValueError) as error:
-        raise BagError(f'{kind.__name__} record cannot be read: {error}') from error
+    # A length of more than 63 bits is an overflow.
+    except (McapError, struct.error, ValueError, OverflowError) as error:
+        reason = str(error) or type(error).__name__
+        raise BagError(f'{kind.__name__} record cannot be read: {reason}') from error
     return record
 
 
@@ -99,7 +173,7 @@ def chunk_content(content: bytes) -> bytes:
         BagError: It is damaged or compressed in an unknown way.
     """
     chunk = parse(Chunk, content)
-    data = _decompressed(chunk)
+    data = decompressed(chunk.compression, chunk.data, chunk.uncompressed_size)
     if len(data) != chunk.uncompressed_size:
         raise BagError(f'chunk has {len(data)} bytes, expected {chunk.uncompressed_size}')
     if chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
@@ -113,21 +187,8 @@ def cut_chunk_content(content: bytes) -> bytes:
     Raises:
         BagError: Nothing is left, or it is compressed in an unknown way.
     """
-    return _decompressed(parse(Chunk, content))
-
-
-def _decompressed(chunk: Chunk) -> bytes:
-    """Return the data of a chunk; of one that was cut off, what comes before the cut."""
-    try:
-        if chunk.compression == 'zstd':
-            return zstandard.ZstdDecompressor().decompressobj().decompress(chunk.data)
-        if chunk.compression == 'lz4':
-            return bytes(lz4.frame.LZ4FrameDecompressor().decompress(chunk.data))
-    except (zstandard.ZstdError, RuntimeError) as error:
-        raise BagError(f'chunk cannot be decompressed: {error}') from error
-    if chunk.compression:
-        raise BagError(f'chunk is compressed with {chunk.compression!r}; known: lz4, zstd')
-    return chunk.data
+    chunk = parse(Chunk, content)
+    return decompressed(chunk.compression, chunk.data, chunk.uncompressed_size)
 
 
 def records_in(data: bytes) -> Iterator[RawRecord]:
@@ -138,11 +199,60 @@ def records_in(data: bytes) -> Iterator[RawRecord]:
     """
     position, size = 0, len(data)
     while position < size:
-        if position + _HEAD.size > size:
+        if position + HEAD.size > size:
             raise BagError('chunk ends within a record')
-        opcode, length = _HEAD.unpack_from(data, position)
-        start = position + _HEAD.size
+        opcode, length = HEAD.unpack_from(data, position)
+        start = position + HEAD.size
         if start + length > size:
             raise BagError('chunk ends within a record')
-        yield RawRecord(position, opcode, data[start : start + length])
+        yield RawRecord(opcode, data[start : start + length])
         position = start + length
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What the index of a file says.
+
+    Attributes:
+        channels: by number.
+        schemas: by number.
+        statistics: None if the writer kept none.
+    """
+
+    channels: dict[int, Channel]
+    schemas: dict[int, Schema]
+    statistics: Statistics | None
+
+
+def read_summary(stream: BinaryIO) -> Summary | None:
+    """Return the index of a file; None if there is none, or not a whole one."""
+    end = _FOOTER.size + len(MCAP0_MAGIC)
+    size = stream.seek(0, os.SEEK_END)
+    if size < end + len(MCAP0_MAGIC):
+        return None
+    stream.seek(size - end)
+    footer = stream.read(_FOOTER.size)
+    opcode, _, start, _, checksum = _FOOTER.unpack(footer)
+    is_there = 0 < start <= size - end
+    if stream.read() != MCAP0_MAGIC or opcode != Opcode.FOOTER or not is_there:
+        return None
+    stream.seek(start)
+    content = stream.read(size - end - start)
+    if checksum and zlib.crc32(footer[:-4], zlib.crc32(content)) != checksum:
+        return None
+    channels: dict[int, Channel] = {}
+    schemas: dict[int, Schema] = {}
+    statistics = None
+    try:
+        for record in records_in(content):
+            if record.opcode == Opcode.CHANNEL:
+                channel = parse(Channel, record.content)
+                channels[channel.id] = channel
+            elif record.opcode == Opcode.SCHEMA:
+                schema = parse(Schema, record.content)
+                schemas[schema.id] = schema
+            elif record.opcode == Opcode.STATISTICS:
+                statistics = parse(Statistics, record.content)
+    except BagError:
+        return None
+    return Summary(channels=channels, schemas=schemas, statistics=statistics)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,23 +9,24 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
-from mcap.exceptions import McapError
 from mcap.opcode import Opcode
-from mcap.reader import SeekingReader
 from mcap.records import Channel, Schema
-from mcap.writer import MCAP0_MAGIC
 
 from reward_learning_ros.bags.blocks import Ints, MessageBlock, mcap_block
 from reward_learning_ros.bags.errors import BagError
-from reward_learning_ros.bags.finishing import is_whole
-from reward_learning_ros.bags.mcap_records import chunk_content, cut_chunk_content, parse
+from reward_learning_ros.bags.mcap_records import (
+    HEAD,
+    RecordScan,
+    chunk_content,
+    cut_chunk_content,
+    parse,
+    read_summary,
+)
 from reward_learning_ros.bags.ordering import ClockWatch, Piece, merged, overlap
 from reward_learning_ros.bags.problems import Problem, TopicInBag
 
-_HEAD = struct.Struct('<BQ')
 _CHUNK_TIMES = struct.Struct('<QQ')
 _MESSAGE_HEAD = struct.Struct('<HIQQ')
-_LONGEST_RECORD = 2**32
 # Messages outside of chunks are read so many bytes at a time.
 _RUN_BYTES = 2**20
 _CHANNELS = 2**16
@@ -80,7 +80,7 @@ class McapStorage:
             self._channels: dict[int, Channel] = {}
             self._schemas: dict[int, Schema] = {}
             self._counts: dict[int, int] = {}
-            if not self._read_summary(is_whole(path)):
+            if not self._read_summary():
                 self._read_channels()
         except BaseException:
             self.close()
@@ -130,13 +130,8 @@ class McapStorage:
                 epoch.append(_Part(part.segment, first, row))
                 yield [self._exact(each, numbers) for each in epoch]
                 epoch, first = [], row
-                self.problems.append(
-                    Problem(
-                        file=self.path,
-                        time_ns=int(block.time_ns[row]),
-                        text='the clock was set back here; the order of the file is kept',
-                    )
-                )
+                text = 'the clock was set back here; the order of the file is kept'
+                self._note(text, int(block.time_ns[row]))
             epoch.append(_Part(part.segment, first))
         yield [self._exact(each, numbers) for each in epoch]
 
@@ -151,18 +146,22 @@ class McapStorage:
         return _Part(segment, part.first, part.last)
 
     def _load(self, part: _Part, numbers: Ints, report: bool = True) -> MessageBlock:
+        note = self._note if report else _nobody
         try:
             content = self._content(part.segment)
         except BagError as error:
-            if report:
-                self.problems.append(
-                    Problem(file=self.path, time_ns=part.segment.start_ns, text=str(error))
-                )
+            note(f'byte {part.segment.offset}: {error}; the rest is used', part.segment.start_ns)
             return _nothing()
         block, _, is_complete = mcap_block(content, numbers)
-        if not is_complete and report:
+        if not is_complete:
             text = 'a chunk ends within a record; what comes before is used'
-            self.problems.append(Problem(file=self.path, time_ns=part.segment.end_ns, text=text))
+            note(f'byte {part.segment.offset}: {text}', part.segment.end_ns)
+        # A time of ROS has 63 bits; one with more reads as negative.
+        is_possible = block.time_ns >= 0
+        if not is_possible.all():
+            count = int((~is_possible).sum())
+            note(f'byte {part.segment.offset}: messages of impossible time: {count}')
+            block = block.rows(is_possible)
         return block.rows(slice(part.first, part.last))
 
     def _content(self, segment: _Segment) -> bytes:
@@ -170,70 +169,58 @@ class McapStorage:
         content = self._stream.read(segment.end - segment.offset)
         if not segment.is_chunk:
             return content
-        record = content[_HEAD.size :]
-        is_cut = len(record) < _HEAD.unpack_from(content)[1]
+        record = content[HEAD.size :]
+        is_cut = len(record) < HEAD.unpack_from(content)[1]
         return cut_chunk_content(record) if is_cut else chunk_content(record)
 
     def _find_segments(self) -> Iterator[_Segment]:
         """Go over the heads of all records."""
-        stream, size = self._stream, os.fstat(self._stream.fileno()).st_size
-        if stream.read(len(MCAP0_MAGIC)) != MCAP0_MAGIC:
-            raise BagError(f'{self.path}: is no MCAP file, it does not begin as one')
-        offset = run_start = len(MCAP0_MAGIC)
-        times: list[int] = []
-        damage = ''
-        while True:
-            stream.seek(offset)
-            head = stream.read(_HEAD.size + _MESSAGE_HEAD.size)
-            if len(head) < _HEAD.size:
-                damage = f'ends without an index, at byte {size}'
-                break
-            opcode, length = _HEAD.unpack_from(head)
-            end = offset + _HEAD.size + length
-            is_end = opcode in (Opcode.DATA_END, Opcode.FOOTER)
-            if opcode == 0 or length > _LONGEST_RECORD:
-                damage = f'has no record at byte {offset}'
-                break
-            if end > size and opcode != Opcode.CHUNK:
-                damage = f'is cut off at byte {size}, within a record'
-                break
-            if opcode == Opcode.CHUNK or is_end or offset - run_start > _RUN_BYTES:
-                yield from _run(run_start, offset, times)
-                run_start, times = offset, []
-            if is_end:
-                return
-            if opcode == Opcode.CHUNK:
-                if len(head) < _HEAD.size + _CHUNK_TIMES.size:
-                    damage = f'is cut off at byte {size}, within a record'
-                    break
-                span = _CHUNK_TIMES.unpack_from(head, _HEAD.size)
-                yield _Segment(offset, min(end, size), True, span[0], span[1], True)
-                run_start = end
-                if end > size:
-                    damage = f'is cut off at byte {size}, within a chunk'
-                    break
-            elif opcode == Opcode.MESSAGE and length >= _MESSAGE_HEAD.size:
-                times.append(_MESSAGE_HEAD.unpack_from(head, _HEAD.size)[2])
-            offset = end
-        if run_start < offset <= size:
-            yield from _run(run_start, offset, times)
-        self.problems.append(Problem(file=self.path, text=f'{damage}; what comes before is used'))
-
-    def _read_summary(self, is_whole: bool) -> bool:
-        """Learn the topics from the index; return whether there is one."""
-        if not is_whole:
-            if not self.problems:
-                self.problems.append(Problem(file=self.path, text='its index is damaged'))
-            return False
-        self._stream.seek(0)
         try:
-            summary = SeekingReader(self._stream).get_summary()
-        except (McapError, struct.error, ValueError):
-            summary = None
+            scan = RecordScan(self._stream)
+        except BagError as error:
+            raise BagError(f'{self.path}: {error}') from error
+        run_start: int | None = None
+        run_end = 0
+        times: list[int] = []
+        for head in scan:
+            is_chunk = head.opcode == Opcode.CHUNK
+            if run_start is not None and (
+                is_chunk or head.offset != run_end or run_end - run_start > _RUN_BYTES
+            ):
+                yield _run(run_start, run_end, times)
+                run_start, times = None, []
+            if is_chunk:
+                if len(head.beginning) >= _CHUNK_TIMES.size:
+                    span = _CHUNK_TIMES.unpack_from(head.beginning)
+                    yield _Segment(head.offset, head.end, True, span[0], span[1], True)
+                continue
+            if run_start is None:
+                run_start = head.offset
+            run_end = head.end
+            size = head.end - head.offset - HEAD.size
+            if head.opcode == Opcode.MESSAGE and size >= _MESSAGE_HEAD.size:
+                times.append(_MESSAGE_HEAD.unpack_from(head.beginning)[2])
+        if run_start is not None:
+            yield _run(run_start, run_end, times)
+        for damage in scan.damages:
+            self._note(f'{damage}; the rest is used')
+
+    def _note(self, text: str, time_ns: int | None = None) -> None:
+        self.problems.append(Problem(file=self.path, time_ns=time_ns, text=text))
+
+    def _read_summary(self) -> bool:
+        """Learn the topics from the index; return whether there is one."""
+        summary = read_summary(self._stream)
+        if summary is None and not self.problems:
+            self._note('its index is damaged')
         if summary is None or summary.statistics is None or not summary.channels:
             return False
+        listed = summary.statistics.chunk_count
+        there = sum(segment.is_chunk for segment in self._segments)
+        if listed != there and not self.problems:
+            self._note(f'is damaged: {there} of {listed} chunks are there')
         self._counts = dict(summary.statistics.channel_message_counts)
-        self._channels, self._schemas = dict(summary.channels), dict(summary.schemas)
+        self._channels, self._schemas = summary.channels, summary.schemas
         return True
 
     def _read_channels(self) -> None:
@@ -249,13 +236,19 @@ class McapStorage:
             for number, count in zip(*np.unique(block.topic, return_counts=True), strict=True):
                 self._counts[int(number)] = self._counts.get(int(number), 0) + int(count)
             for start, end in others.tolist():
-                record = content[start + _HEAD.size : end]
-                if content[start] == Opcode.SCHEMA:
-                    schema = parse(Schema, record)
-                    self._schemas[schema.id] = schema
-                elif content[start] == Opcode.CHANNEL:
-                    channel = parse(Channel, record)
-                    self._channels.setdefault(channel.id, channel)
+                try:
+                    self._learn(content[start], content[start + HEAD.size : end])
+                except BagError as error:
+                    self._note(f'{error}; the rest is used')
+
+    def _learn(self, opcode: int, content: bytes) -> None:
+        """Take a type or a topic from its record."""
+        if opcode == Opcode.SCHEMA:
+            schema = parse(Schema, content)
+            self._schemas[schema.id] = schema
+        elif opcode == Opcode.CHANNEL:
+            channel = parse(Channel, content)
+            self._channels.setdefault(channel.id, channel)
 
     def _topic(self, channel: Channel, count: int) -> TopicInBag:
         schema = self._schemas.get(channel.schema_id)
@@ -269,11 +262,14 @@ class McapStorage:
         )
 
 
-def _run(start: int, end: int, times: list[int]) -> Iterator[_Segment]:
-    """Yield the records between two chunks as a segment, if there are any."""
-    if end > start:
-        first, last = min(times, default=0), max(times, default=0)
-        yield _Segment(start, end, False, first, last, bool(times))
+def _run(start: int, end: int, times: list[int]) -> _Segment:
+    """Return records outside of chunks as a segment."""
+    first, last = min(times, default=0), max(times, default=0)
+    return _Segment(start, end, False, first, last, bool(times))
+
+
+def _nobody(text: str, time_ns: int | None = None) -> None:
+    """Leave it to a later time to say what is wrong."""
 
 
 def _nothing() -> MessageBlock:

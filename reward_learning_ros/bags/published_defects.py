@@ -80,7 +80,7 @@ def survey_study(study: Path, tasks: Mapping[str, Task]) -> Survey:
     study = Path(study)
     if not any((study / folder / 'data').is_dir() for folder in FOLDERS.values()):
         raise InvalidInputError(
-            f'{study} is no checkout of the published study: there is none of '
+            f'{study} is not a checkout of the published study: there is none of '
             + ', '.join(f'{folder}/data' for folder in FOLDERS.values())
         )
     taught: list[Taught] = []

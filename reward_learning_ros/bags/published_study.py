@@ -32,6 +32,22 @@ _ADMITTED = {
     ('numpy', 'dtype'),
 }
 
+# What reading a damaged pickle, or an array that it describes wrongly, can end in.
+_DAMAGE = (
+    pickle.UnpicklingError,
+    OSError,
+    EOFError,
+    ImportError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    AssertionError,
+    MemoryError,
+    RuntimeError,
+)
+
 
 class UnsafePickleError(RewardLearningError):
     """A pickle names something other than numbers and containers of them."""
@@ -58,7 +74,7 @@ def read_recordings(study: Path, folder: str) -> Iterator[Recording]:
     """Yield the recordings of one task (`Task1` …), by participant and trial 1 to 3."""
     data = Path(study) / folder / 'data'
     if not data.is_dir():
-        raise InvalidInputError(f'{data} is no folder of recordings')
+        raise InvalidInputError(f'{data} is not a folder of recordings')
     for participant, user in participant_folders(data):
         for trial in TRIALS:
             demo, theta = trial_files(user, trial)
@@ -143,8 +159,9 @@ def _numbers(path: Path, dimensions: int) -> np.ndarray:
         array = np.array(load_numbers(path.read_bytes()), dtype=np.float64)
     except UnsafePickleError as error:
         raise UnsafePickleError(f'{path}: {error}') from None
-    except Exception as error:
-        raise InvalidInputError(f'{path}: not a pickle of numbers ({error})') from None
+    except _DAMAGE as error:
+        reason = str(error) or type(error).__name__
+        raise InvalidInputError(f'{path}: not a pickle of numbers ({reason})') from error
     if array.ndim != dimensions or not np.isfinite(array).all():
         raise InvalidInputError(f'{path}: expected finite numbers in {dimensions} dimensions')
     return array

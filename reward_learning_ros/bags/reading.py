@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-import yaml
 import zstandard
 
 from reward_learning_ros.bags.blocks import MessageBlock
@@ -24,13 +25,14 @@ from reward_learning_ros.bags.mcap_storage import McapStorage
 from reward_learning_ros.bags.metadata import INFORMATION, METADATA_FILE
 from reward_learning_ros.bags.problems import Problem, TopicInBag
 from reward_learning_ros.bags.sqlite_storage import SqliteStorage
+from reward_learning_ros.core.yaml_text import YamlError, read_yaml
 
 _STORAGES: dict[str, type[McapStorage] | type[SqliteStorage]] = {
     '.mcap': McapStorage,
     '.db3': SqliteStorage,
 }
 _COMPRESSED = '.zstd'
-_YAML_LOADER: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+_PART_BYTES = 2**20
 
 
 class BagMessage(NamedTuple):
@@ -120,7 +122,7 @@ class BagReader:
             if on_file is not None:
                 on_file(file)
             for block in storage.blocks(names):
-                yield file, block
+                yield file, block.decompressed(functools.partial(self._note, file, names, block))
 
     def messages(self, names: Sequence[str] | None = None) -> Iterator[BagMessage]:
         """Yield the messages of topics, by default of all."""
@@ -128,6 +130,13 @@ class BagReader:
         for file, block in self.blocks(chosen):
             for number, time_ns, data in block.messages():
                 yield BagMessage(self.topics[chosen[number]], time_ns, data, file)
+
+    def _note(
+        self, file: Path, names: Sequence[str], block: MessageBlock, row: int, text: str
+    ) -> None:
+        """Remember what is wrong with a message of a block."""
+        topic, time_ns = names[block.topic[row]], int(block.time_ns[row])
+        self._problems.append(Problem(file=file, topic=topic, time_ns=time_ns, text=text))
 
     def _find_files(self) -> list[Path]:
         path = self.path
@@ -149,21 +158,22 @@ class BagReader:
                 self._problems.append(Problem(file=file, text=text))
         files = [file for file in listed if file in there] + unlisted
         if not files:
-            raise BagError(f'{path}: holds no bag, that is no .mcap or .db3 file')
+            raise BagError(f'{path}: holds no bag, that is neither a .mcap nor a .db3 file')
         return files
 
     def _listed_files(self, path: Path) -> list[Path]:
         """Return the files that metadata.yaml names, in their order."""
         file = path / METADATA_FILE
+        if not file.exists():
+            text = 'is missing; the files are read in the order of their names'
+            self._problems.append(Problem(file=file, text=text))
+            return []
         try:
-            content = yaml.load(file.read_text(encoding='utf-8'), _YAML_LOADER)
+            content = read_yaml(file, exponents=False)
             names = content[INFORMATION]['relative_file_paths']
             return [path / PurePath(name).name for name in names]
-        except FileNotFoundError:
-            text = 'is missing; the files are read in the order of their names'
-        except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError) as error:
-            reason = ' '.join(str(error).split())
-            text = f'cannot be used ({reason}); the files are read in the order of their names'
+        except (YamlError, KeyError, TypeError) as error:
+            text = f'cannot be used ({error}); the files are read in the order of their names'
         self._problems.append(Problem(file=file, text=text))
         return []
 
@@ -187,10 +197,18 @@ class BagReader:
         """Return a copy of a compressed file, as far as it can be decompressed."""
         folder = Path(self._resources.enter_context(tempfile.TemporaryDirectory()))
         copy = folder / file.stem
+        left_bytes = shutil.disk_usage(folder).free // 2
         with file.open('rb') as source, copy.open('wb') as target:
             try:
-                zstandard.ZstdDecompressor().copy_stream(source, target)
-            except zstandard.ZstdError as error:
+                reader = zstandard.ZstdDecompressor().stream_reader(
+                    source, read_across_frames=True
+                )
+                while part := reader.read(_PART_BYTES):
+                    left_bytes -= len(part)
+                    if left_bytes < 0:
+                        raise BagError(f'there is no room for it in {folder.parent}')
+                    target.write(part)
+            except (zstandard.ZstdError, BagError) as error:
                 text = f'cannot be decompressed to its end ({error}); what comes before is used'
                 self._problems.append(Problem(file=file, text=text))
         return copy

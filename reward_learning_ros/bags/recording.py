@@ -266,7 +266,7 @@ def existing_files(path: Path) -> list[FileInformation]:
     for entry in path.iterdir():
         is_ours = entry.suffix in ('.mcap', '.damaged', '.repaired') or entry.name in known
         if not is_ours:
-            raise BagError(f'{path}: is no bag of MCAP files, it holds {entry.name}')
+            raise BagError(f'{path}: is not a bag of MCAP files, it holds {entry.name}')
     files = []
     for file in _mcap_files(path):
         finish_file(file)

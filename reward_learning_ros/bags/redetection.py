@@ -13,7 +13,11 @@ from reward_learning_ros.bags.arm_samples import ArmSamples
 from reward_learning_ros.bags.blocks import MessageBlock
 from reward_learning_ros.bags.problems import Problem
 from reward_learning_ros.bags.reading import BagMessage, BagReader
-from reward_learning_ros.bags.session_records import read_record
+from reward_learning_ros.bags.session_records import (
+    definition_problems,
+    naming_damage,
+    read_record,
+)
 from reward_learning_ros.bags.session_topics import PLAN, STATUS, SessionTopics
 from reward_learning_ros.interface import Correction, Plan, PlaybackState, PlaybackStatus
 from reward_learning_ros.parameters import parameter
@@ -86,10 +90,13 @@ def redetect(
         BagError: The bag has no plan, or no samples of the arm.
     """
     description = franka_arm(prefix=parameters.prefix)
-    samples = ArmSamples(topics, description.joint_names)
+    with naming_damage(bag):
+        samples = ArmSamples(topics, description.joint_names)
+        told = [topics[PLAN].name, *topics.names(STATUS)]
     search = _Search(parameters, Kinematics(description=description))
-    told = [topics[PLAN].name, *topics.names(STATUS)]
-    problems: list[Problem] = []
+    problems = definition_problems(
+        bag, [topics[part] for part in (PLAN, STATUS) if part in topics]
+    )
     count = 0
     for file, whole in bag.blocks([*told, *samples.topics]):
         for block in _parts(whole, len(told)) if parameters.unpushed_playbacks else [whole]:

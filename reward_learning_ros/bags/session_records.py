@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reward_learning_ros.bags.decoding import definition_damage
 from reward_learning_ros.bags.errors import BagError
-from reward_learning_ros.bags.problems import Problem
+from reward_learning_ros.bags.problems import Problem, TopicInBag
 from reward_learning_ros.bags.reading import BagMessage, BagReader
 from reward_learning_ros.bags.session_topics import (
     CORRECTIONS,
@@ -96,13 +98,14 @@ def records_of(bag: BagReader, topics: SessionTopics) -> SessionRecords:
     Raises:
         BagError: The bag has no plan.
     """
-    topics[PLAN]
+    with naming_damage(bag):
+        topics[PLAN]
     parts = {
         topics[part].name: part
         for part in _READERS
         if part in topics and part not in _NOT_LEARNED_FROM
     }
-    problems: list[Problem] = []
+    problems = definition_problems(bag, [topics[part] for part in parts.values()])
     plans: dict[int, Plan] = {}
     corrections: dict[int, Correction] = {}
     thetas: list[tuple[int, ThetaSummary]] = []
@@ -129,6 +132,31 @@ def records_of(bag: BagReader, topics: SessionTopics) -> SessionRecords:
         participant=last.get(PARTICIPANT),
         problems=(*bag.problems, *problems),
     )
+
+
+@contextlib.contextmanager
+def naming_damage(bag: BagReader) -> Iterator[None]:
+    """Say of a damaged bag in which something is missing that it is damaged."""
+    try:
+        yield
+    except BagError as error:
+        if not bag.problems:
+            raise
+        more = f' (and {len(bag.problems) - 1} more)' if len(bag.problems) > 1 else ''
+        raise BagError(f'{bag.problems[0]}{more}; {error}') from error
+
+
+def definition_problems(bag: BagReader, topics: Iterable[TopicInBag]) -> list[Problem]:
+    """Return which topics have a damaged definition in the bag."""
+    problems = []
+    for topic in topics:
+        try:
+            damage = definition_damage(topic)
+        except BagError as error:
+            damage = str(error)
+        if damage:
+            problems.append(Problem(file=bag.path, topic=topic.name, text=damage))
+    return problems
 
 
 def read_record(part: str, message: BagMessage, problems: list[Problem]) -> Any:

@@ -43,7 +43,7 @@ class SqliteStorage:
             name: What to call it; a copy is called as its original.
 
         Raises:
-            BagError: It is no SQLite file of rosbag2.
+            BagError: It is not an SQLite file of rosbag2.
             OSError: It cannot be read.
         """
         self.path = name or path
@@ -55,20 +55,28 @@ class SqliteStorage:
             self.problems.append(Problem(file=self.path, text=text))
         try:
             self._connection = self._connect(path)
+            self._require_tables()
             rows = self._connection.execute(
                 'SELECT id, name, type, serialization_format FROM topics ORDER BY id'
             ).fetchall()
             definitions = self._definitions()
             counts = self._counts()
-        except sqlite3.Error as error:
+        # SQLite quotes what is in a damaged file, whatever it is.
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             self.close()
-            raise BagError(f'{self.path}: is no SQLite file of rosbag2 ({error})') from error
+            raise BagError(f'{self.path}: is not an SQLite file of rosbag2 ({error})') from error
         except BaseException:
             self.close()
             raise
-        self._ids = {number: name for number, name, _, _ in rows}
+        self._ids: dict[int, str] = {}
         self.topics = []
-        for number, topic, type_name, encoding in rows:
+        for row in rows:
+            if not _is_of(row, (int, str, str, str)):
+                text = f'topic {row[0]!r} is damaged; the rest is used'
+                self.problems.append(Problem(file=self.path, text=text))
+                continue
+            number, topic, type_name, encoding = row
+            self._ids[number] = topic
             text, text_format = definitions.get(type_name, ('', ''))
             self.topics.append(
                 TopicInBag(
@@ -102,10 +110,20 @@ class SqliteStorage:
         options = '' if is_copied else '?mode=ro&immutable=1'
         connection = sqlite3.connect(f'{path.absolute().as_uri()}{options}', uri=True)
         self._resources.callback(connection.close)
+        connection.text_factory = lambda text: text.decode(errors='replace')
         if self._is_cut:
             # Else SQLite reads nothing of a file that is shorter than its head says.
             connection.execute('PRAGMA writable_schema = ON')
         return connection
+
+    def _require_tables(self) -> None:
+        """Refuse a view in the place of a table: it can compute rows for ever."""
+        found = self._connection.execute(
+            "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN (?, ?)",
+            ('topics', 'messages'),
+        ).fetchone()
+        if found != (2,):
+            raise BagError(f'{self.path}: is not an SQLite file of rosbag2 (it lacks its tables)')
 
     def _definitions(self) -> dict[str, tuple[str, str]]:
         """Return the definition of each type and its format; older files have none."""
@@ -115,12 +133,12 @@ class SqliteStorage:
             ).fetchall()
         except sqlite3.OperationalError:
             return {}
-        return {type_name: (text, text_format) for type_name, text, text_format in rows}
+        return {row[0]: (row[1], row[2]) for row in rows if _is_of(row, (str, str, str))}
 
     def _counts(self) -> dict[int, int]:
         """Return how many messages each topic has, as far as they can be counted."""
         counts: dict[int, int] = {}
-        with contextlib.suppress(sqlite3.DatabaseError):
+        with contextlib.suppress(sqlite3.DatabaseError, UnicodeDecodeError):
             for (number,) in self._connection.execute('SELECT topic_id FROM messages'):
                 counts[number] = counts.get(number, 0) + 1
         return counts
@@ -137,12 +155,19 @@ class SqliteStorage:
         try:
             for query, limits in self._queries(', '.join(map(str, numbers))):
                 cursor = self._connection.execute(query, limits)
-                for rows in _batches(cursor):
+                for batch in _batches(cursor):
+                    # In a damaged file a column can hold anything.
+                    rows = [row for row in batch if _is_of(row, (int, int, bytes)) and row[1] >= 0]
+                    if len(rows) < len(batch):
+                        text = f'damaged messages: {len(batch) - len(rows)}; the rest is used'
+                        self.problems.append(Problem(file=self.path, time_ns=newest_ns, text=text))
+                    if not rows:
+                        continue
                     topic = np.array([numbers[row[0]] for row in rows], dtype=np.int64)
                     time_ns = np.array([row[1] for row in rows], dtype=np.int64)
                     newest_ns = int(time_ns[-1])
-                    yield block_of(topic, time_ns, [bytes(row[2]) for row in rows])
-        except sqlite3.DatabaseError as error:
+                    yield block_of(topic, time_ns, [row[2] for row in rows])
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             text = f'cannot be read any further ({error}); what comes before is used'
             self.problems.append(Problem(file=self.path, time_ns=newest_ns, text=text))
 
@@ -156,7 +181,8 @@ class SqliteStorage:
         first = 0
         jumps = self._connection.execute(
             'SELECT id, timestamp FROM (SELECT id, timestamp, timestamp - lag(timestamp) '
-            'OVER (ORDER BY id) AS step FROM messages) WHERE step < ? ORDER BY id',
+            "OVER (ORDER BY id) AS step FROM messages WHERE typeof(timestamp) = 'integer' "
+            'AND timestamp >= 0) WHERE step < ? ORDER BY id',
             (-CLOCK_JUMP_NS,),
         ).fetchall()
         in_order = f'{select} AND id >= ? AND id < ? ORDER BY timestamp, id'
@@ -166,6 +192,11 @@ class SqliteStorage:
             yield in_order, (first, row)
             first = row
         yield in_order, (first, 2**62)
+
+
+def _is_of(row: Any, kinds: tuple[type, ...]) -> bool:
+    """Return whether the columns of a row are of some kinds."""
+    return all(isinstance(value, kind) for value, kind in zip(row, kinds, strict=True))
 
 
 def _batches(cursor: sqlite3.Cursor) -> Iterator[list[Any]]:
@@ -178,7 +209,7 @@ def _batches(cursor: sqlite3.Cursor) -> Iterator[list[Any]]:
             if len(rows) == _ROWS_PER_BLOCK:
                 yield rows
                 rows = []
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         if rows:
             yield rows
         raise

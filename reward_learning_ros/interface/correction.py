@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 import numpy as np
 
 from reward_learning_ros.interface.records import (
+    MAX_SEC,
     FloatArray,
     MessageError,
     Record,
@@ -18,6 +19,8 @@ from reward_learning_ros.interface.records import (
 )
 
 MESSAGE_TYPE = 'trajectory_msgs/MultiDOFJointTrajectory'
+# Far beyond the reach of any arm: what is greater is not in metres, or damaged.
+MAX_DELTA = 100.0
 
 # What a correction has beyond its deltas, as it is called in the message, and how it is read.
 _ATTRIBUTES = {
@@ -74,6 +77,12 @@ class Correction(Record):
             raise self.refusal('tool_frame', self.tool_frame, 'must not contain "?"')
         self._check_stamp('plan_stamp_ns')
         deltas = self._set_array('delta_positions', ('n', 3))
+        is_far = np.abs(deltas).max(axis=1) > MAX_DELTA
+        if is_far.any():
+            row = int(np.argmax(is_far))
+            raise self.refusal(
+                'delta_positions', deltas[row].tolist(), f'must be at most {MAX_DELTA:g} m', row
+            )
         turns = self._set_quaternions('delta_orientations', ('n', 4))
         self._check_length('delta_orientations', len(turns), len(deltas))
         self._set_times('times_sec', len(deltas))
@@ -86,8 +95,8 @@ class Correction(Record):
                 'onset_waypoint', self.onset_waypoint, f'must be 0 to {len(deltas) - 1}'
             )
         self._set('onset_waypoint', int(self.onset_waypoint))
-        self._set_number('onset_time_sec', minimum=0.0)
-        self._set_number('duration_sec', minimum=0.0)
+        self._set_number('onset_time_sec', minimum=0.0, maximum=MAX_SEC)
+        self._set_number('duration_sec', minimum=0.0, maximum=MAX_SEC)
         self._set_number('peak_force', minimum=0.0)
         self._set_number('confidence', minimum=0.0, maximum=1.0)
 

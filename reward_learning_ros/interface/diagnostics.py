@@ -17,6 +17,7 @@ from reward_learning_ros.interface.records import (
 
 STATUS_TYPE = 'diagnostic_msgs/DiagnosticStatus'
 ARRAY_TYPE = 'diagnostic_msgs/DiagnosticArray'
+_MAX_DIGITS = len(str(2**63))
 
 
 class Level(enum.IntEnum):
@@ -114,11 +115,25 @@ def whole_number(values: Mapping[str, str], name: str) -> int:
     """Return one of these values as a number.
 
     Raises:
-        MessageError: It is no whole number, or negative.
+        MessageError: It is no whole number, negative, or has more than 63 bits.
     """
-    if not values[name].isdecimal():
-        raise MessageError(STATUS_TYPE, f'values, {name}', values[name], 'must be a whole number')
-    return int(values[name])
+    return whole_number_of(values[name], name)
+
+
+def whole_number_of(text: str, name: str) -> int:
+    """Return the text of a value, or a part of it, as a number.
+
+    Raises:
+        MessageError: It is no whole number, negative, or has more than 63 bits.
+    """
+    # By its length first: to read a number of thousands of digits takes long.
+    if text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS:
+        number = int(text)
+        if number < 2**63:
+            return number
+    raise MessageError(
+        STATUS_TYPE, f'values, {name}', text, 'must be a whole number, 0 to 2**63 - 1'
+    )
 
 
 def diagnostic_report_from_message(message: Any) -> DiagnosticReport:

@@ -14,8 +14,9 @@ from reward_learning_ros.interface.diagnostics import (
     Level,
     status_values,
     whole_number,
+    whole_number_of,
 )
-from reward_learning_ros.interface.records import MessageError, Record, reading
+from reward_learning_ros.interface.records import Record, reading
 
 _STATUS_NAME = 'reward_inference'
 _STAMPS = ('corrections_ns', 'considered_ns', 'learned_from_ns')
@@ -136,14 +137,10 @@ def inference_status_from_message(message: Any) -> InferenceStatus:
         MessageError: A field of the message cannot be used.
     """
     values = status_values(message, _ATTRIBUTES)
-    stamps = {}
-    for name in _STAMPS:
-        texts = [text for text in values[name].split(',') if text]
-        if not all(text.isdecimal() for text in texts):
-            raise MessageError(
-                STATUS_TYPE, f'values, {name}', values[name], 'must be whole numbers'
-            )
-        stamps[name] = tuple(int(text) for text in texts)
+    stamps = {
+        name: tuple(whole_number_of(text, name) for text in values[name].split(',') if text)
+        for name in _STAMPS
+    }
     with reading(STATUS_TYPE, {name: f'values, {name}' for name in _ATTRIBUTES}):
         return InferenceStatus(
             state=values['state'],  # type: ignore[arg-type]  # checked there

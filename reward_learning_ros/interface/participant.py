@@ -74,7 +74,8 @@ def participant_status_from_message(message: Any) -> ParticipantStatus:
     values = status_values(message, _ATTRIBUTES)
     try:
         theta = json.loads(values['theta'])
-    except ValueError:
+    # Brackets without end are a recursion.
+    except (ValueError, RecursionError):
         raise MessageError(
             STATUS_TYPE, 'values, theta', values['theta'], 'must be a list of numbers'
         ) from None

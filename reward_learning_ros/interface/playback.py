@@ -56,6 +56,10 @@ class PlaybackStatus(Record):
     """How often something was wrong so far; who missed the moment still learns of it here."""
     last_fault: str = ''
     """What was wrong last, also after the arm went on."""
+    not_ready: str = ''
+    """Why a start, or after a pause or a fault a resume, would be refused now; empty if not."""
+    is_too_far: bool = False
+    """Whether nothing but the arm's distance from the start of the plan forbids a start."""
     stamp_ns: int = 0
     """When it was so, by the clock of ROS; 0 if that is not known."""
 
@@ -104,6 +108,8 @@ def diagnostic_of(status: PlaybackStatus) -> Diagnostic:
             'fault': status.fault,
             'faults': str(status.faults),
             'last_fault': status.last_fault,
+            'not_ready': status.not_ready,
+            'is_too_far': str(int(status.is_too_far)),
             'stamp_ns': str(status.stamp_ns),
         },
     )
@@ -127,6 +133,8 @@ def playback_status_from_message(message: Any) -> PlaybackStatus:
             # Recordings of before do not have these.
             faults=whole_number({'faults': '0', **values}, 'faults'),
             last_fault=values.get('last_fault', ''),
+            not_ready=values.get('not_ready', ''),
+            is_too_far=values.get('is_too_far', '0') == '1',
             stamp_ns=whole_number({'stamp_ns': '0', **values}, 'stamp_ns'),
         )
 

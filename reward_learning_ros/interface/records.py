@@ -18,6 +18,9 @@ FloatArray = NDArray[np.float64]
 # Rounding leaves a unit quaternion within 1e-15 of length one and single precision within 1e-7;
 # a quaternion that was never normalised is far outside.
 QUATERNION_TOLERANCE = 1e-3
+# The seconds of a ROS time or duration are a signed 32-bit number.
+MAX_SEC = 2**31
+_MAX_TEXT = 200
 
 
 class RecordError(InvalidInputError):
@@ -32,7 +35,7 @@ class RecordError(InvalidInputError):
         self.allowed = allowed
         self.index = index
         row = '' if index is None else f'[{index}]'
-        super().__init__(f'{record}.{field}{row} = {value!r}: {allowed}')
+        super().__init__(f'{record}.{field}{row} = {_brief(value)}: {allowed}')
 
 
 class MessageError(InvalidInputError):
@@ -43,7 +46,7 @@ class MessageError(InvalidInputError):
         self.field = field
         self.value = value
         self.allowed = allowed
-        super().__init__(f'{message_type}: {field} = {value!r}: {allowed}')
+        super().__init__(f'{message_type}: {field} = {_brief(value)}: {allowed}')
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,14 +84,14 @@ class Record:
         value = getattr(self, field)
         try:
             array = np.array(value, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise self.refusal(field, value, f'must be numbers of shape {_text(shape)}') from None
         if array.ndim != len(shape) or any(
             found != wanted if isinstance(wanted, int) else found == 0
             for found, wanted in zip(array.shape, shape, strict=False)
         ):
             raise self.refusal(
-                field, _brief(value), f'has shape {array.shape}, must be {_text(shape)}, not empty'
+                field, value, f'has shape {array.shape}, must be {_text(shape)}, not empty'
             )
         if not np.isfinite(array).all():
             row = int(np.argwhere(~np.isfinite(array))[0][0])
@@ -100,7 +103,9 @@ class Record:
     def _set_quaternions(self, field: str, shape: tuple[int | str, ...]) -> FloatArray:
         """Keep a field as unit quaternions x y z w, and return it."""
         quaternions = self._set_array(field, shape)
-        lengths = np.atleast_1d(np.linalg.norm(quaternions, axis=-1))
+        with np.errstate(over='ignore'):
+            # An infinite length is refused like any other.
+            lengths = np.atleast_1d(np.linalg.norm(quaternions, axis=-1))
         wrong = np.abs(lengths - 1.0) > QUATERNION_TOLERANCE
         if wrong.any():
             row = int(np.argmax(wrong))
@@ -118,8 +123,13 @@ class Record:
         They are put on the nanoseconds that messages have, so that a record survives a round
         trip unchanged.
         """
-        times = np.round(self._set_array(field, ('n',)) * 1e9) / 1e9
+        times = self._set_array(field, ('n',))
         self._check_length(field, len(times), length)
+        is_late = times > MAX_SEC - 1
+        if is_late.any():
+            row = int(np.argmax(is_late))
+            raise self.refusal(field, float(times[row]), 'must be at most 2**31 - 1 s', row)
+        times = np.round(times * 1e9) / 1e9
         if times[0] < 0.0:
             raise self.refusal(field, float(times[0]), 'must not be negative', 0)
         stalled = np.diff(times) <= 0.0
@@ -137,7 +147,7 @@ class Record:
         value = getattr(self, field)
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise self.refusal(field, value, 'must be a number') from None
         if not np.isfinite(number) or not minimum <= number <= maximum:
             raise self.refusal(field, value, f'must be finite, {minimum} to {maximum}')
@@ -159,8 +169,7 @@ class Record:
         value = getattr(self, field)
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
             raise self.refusal(field, value, 'must be whole nanoseconds')
-        # The seconds of a ROS time are a signed 32-bit number.
-        if not 0 <= value < 2**31 * 10**9:
+        if not 0 <= value < MAX_SEC * 10**9:
             raise self.refusal(field, value, 'must be 0 to 2**31 s, in nanoseconds')
         self._set(field, int(value))
 
@@ -182,10 +191,10 @@ def _text(shape: Sequence[int | str]) -> str:
     return '(' + ', '.join(map(str, shape)) + (',)' if len(shape) == 1 else ')')
 
 
-def _brief(value: object) -> object:
-    """Return a value short enough for an error message."""
+def _brief(value: object) -> str:
+    """Return a value short enough for an error message: it may come from anybody."""
     text = repr(value)
-    return value if len(text) <= 80 else f'{text[:77]}…'
+    return text if len(text) <= _MAX_TEXT else f'{text[: _MAX_TEXT - 1]}…'
 
 
 @contextlib.contextmanager

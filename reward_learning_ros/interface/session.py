@@ -22,10 +22,39 @@ class SessionState(enum.Enum):
     """What a session does."""
 
     WAITING = 'waiting'
+    """For a node, a plan, or an arm that may be moved."""
+    READY = 'ready'
+    """For somebody's consent to the next pass."""
+    STARTING = 'starting'
+    """Playback was asked to begin a pass."""
+    DEPARTING = 'departing'
+    """Playback said yes, but was not seen to move the arm yet."""
     PLAYING = 'playing'
-    INFERRING = 'inferring'
+    """The arm shows its plan."""
     HOLDING = 'holding'
+    """The arm stands in the middle of a pass, until somebody consents to going on."""
+    RESUMING = 'resuming'
+    """Playback was asked to go on."""
+    INFERRING = 'inferring'
+    """The pass is over; a push is waited for to end, or something is learned."""
+    AWAY = 'away'
+    """The arm must go home first, for which somebody must consent."""
+    SENDING_HOME = 'sending_home'
+    """Playback was asked to go home."""
+    RETURNING = 'returning'
+    """Playback said yes, but was not seen to move the arm yet."""
+    HOMING = 'homing'
+    """The arm goes home."""
+    STOPPING = 'stopping'
+    """The session is over as soon as the arm stands."""
+    CONCLUDING = 'concluding'
+    """The session is over as soon as the arm stands and the last correction is learned from."""
     ENDED = 'ended'
+
+    @property
+    def words(self) -> str:
+        """The state as it is said in a sentence."""
+        return str(self.value).replace('_', ' ')
 
 
 class SessionEnd(enum.Enum):

@@ -39,7 +39,7 @@ class ThetaSummary(Record):
         if (self.sd < 0.0).any():
             raise self.refusal('sd', self.sd.tolist(), 'must not be negative')
         quantiles = self._set_array('quantiles', (3, size))
-        if (np.diff(quantiles, axis=0) < 0.0).any():
+        if (quantiles[1:] < quantiles[:-1]).any():
             raise self.refusal('quantiles', quantiles.tolist(), 'must not decrease')
 
     @property

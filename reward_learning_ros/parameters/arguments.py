@@ -152,5 +152,7 @@ def _help(specification: Specification) -> str:
     elif specification.is_array:
         notes.append('default: ' + (' '.join(map(str, specification.default)) or 'empty'))
     else:
-        notes.append(f'default: {specification.default}')
+        notes.append(
+            f'default: {"empty" if specification.default == "" else specification.default}'
+        )
     return f'{specification.description} ({"; ".join(note for note in notes if note)})'

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.core.yaml_text import YamlError, read_yaml
 from reward_learning_ros.parameters.specification import (
     ParameterError,
     Parameters,
@@ -72,13 +73,10 @@ def mapping_from_file(
     Raises:
         InvalidInputError: The file cannot be read or has neither layout.
     """
-    import yaml
-
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = ' '.join(str(error).split())
-        raise InvalidInputError(f'cannot read the parameter file {path}: {reason}') from error
+        content = read_yaml(Path(path))
+    except YamlError as error:
+        raise InvalidInputError(f'parameter file {path}: {error}') from error
     if content is None:
         return {}
     if not isinstance(content, Mapping):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import numbers
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from reward_learning_ros.core.errors import InvalidInputError
 
 _METADATA_KEY = 'reward_learning_ros.parameter'
+_MAX_TEXT = 200
 _NAMES_OF_TYPES = {
     bool: 'true or false',
     int: 'a whole number',
@@ -30,7 +31,7 @@ class ParameterError(InvalidInputError):
         self.field = field
         self.value = value
         self.allowed = allowed
-        super().__init__(f'{owner}.{field} = {value!r}: {allowed}')
+        super().__init__(f'{field} = {_brief(value)}: {allowed}')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,9 +106,9 @@ class Specification:
         is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         if self.type in (bool, str) and isinstance(value, self.type):
             exact = value
-        elif self.type is int and is_number and isinstance(value, numbers.Integral):
-            exact = int(value)
-        elif self.type is float and is_number and math.isfinite(typing.cast(float, value)):
+        elif self.type is int and is_number and _fits(value):
+            exact = int(typing.cast(int, value))
+        elif self.type is float and is_number and _is_finite(typing.cast(float, value)):
             exact = float(typing.cast(float, value))
         else:
             raise self.refusal(whole, hint=_hint(self.type, value))
@@ -122,6 +123,21 @@ class Specification:
     def refusal(self, value: object, hint: str = '') -> ParameterError:
         """Return the error that refuses a value."""
         return ParameterError(self.owner, self.name, value, self.allowed + hint)
+
+
+def _fits(value: object) -> bool:
+    """Tell whether a number is whole and can be a parameter of a node, which has 64 bits."""
+    return isinstance(value, numbers.Integral) and -(2**63) <= int(value) < 2**63
+
+
+def _is_finite(value: float) -> bool:
+    # A whole number can be too large for a float.
+    return abs(value) <= sys.float_info.max
+
+
+def _brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _MAX_TEXT else f'{text[: _MAX_TEXT - 1]}…'
 
 
 def _hint(expected: type, value: object) -> str:
@@ -223,7 +239,7 @@ def specifications(cls: type[Parameters]) -> Mapping[str, Specification]:
             try:
                 specification.checked(field.default)
             except ParameterError as error:
-                raise TypeError(f'the default of {error}') from error
+                raise TypeError(f'the default of {cls.__name__}.{error}') from error
         found[field.name] = specification
     return types.MappingProxyType(found)
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from scipy.special import ndtri
 
+from reward_learning_ros.core.kernel_cache import numba
 from reward_learning_ros.parameters import Parameters, parameter
 from reward_learning_ros.sensing.samples import JOINT_COUNT
 

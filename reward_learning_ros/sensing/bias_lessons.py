@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 
+from reward_learning_ros.core.kernel_cache import numba
 from reward_learning_ros.sensing import bias
 from reward_learning_ros.sensing.bias import FEATURE_COUNT
 from reward_learning_ros.sensing.contact_state import WAITING, Settings

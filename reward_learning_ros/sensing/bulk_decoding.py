@@ -6,10 +6,10 @@ import struct
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from reward_learning_ros.core.kernel_cache import numba
 from reward_learning_ros.sensing.errors import DecodingError
 from reward_learning_ros.sensing.layout import Layout, Schema, find_layout
 
@@ -88,9 +88,9 @@ class BulkDecoder:
         if not len(rows):
             return rows
         content = np.empty((len(rows), len(plan.payload)), dtype=np.uint8)
-        fits = _gather(
-            numbers, start[rows], end[rows], plan.places, plan.expected, plan.payload, content
-        )
+        first, last = start[rows], end[rows]
+        fits = last - first >= plan.size
+        _gather(numbers, first, plan.places, plan.expected, plan.payload, content, fits)
         if fits.any():
             yield plan.decoded(rows[fits], content[fits])
         return rows[~fits]
@@ -117,9 +117,8 @@ class _ReadingPlan:
             self._fields.append((name, slice(position, position + size), order + _LETTERS[code]))
             position += size
         self.payload = np.concatenate(payload)
-        self._strings = tuple(
-            text[:-1].decode(errors='replace') for text in layout.fixed_strings()
-        )
+        self._strings = tuple(text[:-1].decode() for text in layout.fixed_strings())
+        self.size = layout.size
 
     def decoded(self, rows: NDArray[np.int64], content: NDArray[np.uint8]) -> DecodedRows:
         columns = {
@@ -139,20 +138,17 @@ class _ReadingPlan:
 def _gather(
     numbers: np.ndarray,
     start: np.ndarray,
-    end: np.ndarray,
     places: np.ndarray,
     expected: np.ndarray,
     payload: np.ndarray,
     content: np.ndarray,
-) -> np.ndarray:
-    """Copy the wanted bytes of each message that is laid out as expected; say which are."""
-    fits = np.zeros(len(start), dtype=np.bool_)
-    last = max(places.max(), payload.max()) if len(payload) else places.max()
+    fits: np.ndarray,
+) -> None:
+    """Copy the wanted bytes of each message that fits, unless it is not laid out as expected."""
     for row in range(len(start)):
-        first = start[row]
-        if first + last >= end[row]:
+        if not fits[row]:
             continue
-        fits[row] = True
+        first = start[row]
         for i in range(len(places)):
             if numbers[first + places[i]] != expected[i]:
                 fits[row] = False
@@ -160,4 +156,3 @@ def _gather(
         if fits[row]:
             for i in range(len(payload)):
                 content[row, i] = numbers[first + payload[i]]
-    return fits

@@ -19,6 +19,7 @@ import numpy as np
 
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import ParameterError, parameter
+from reward_learning_ros.parameters.thresholds import DETECTION_TORQUE_NM
 from reward_learning_ros.sensing import contact_kernel as kernel
 from reward_learning_ros.sensing import contact_state
 from reward_learning_ros.sensing.bias import BiasParameters, prior_variances
@@ -47,7 +48,7 @@ class ContactParameters(BiasParameters):
         maximum=1000.0,
     )
     on_torque_nm: float = parameter(
-        0.8,
+        DETECTION_TORQUE_NM,
         description='Torque over all joints that a contact has at least when it begins',
         minimum=0.0,
         maximum=100.0,

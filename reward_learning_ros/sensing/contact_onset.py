@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
-
+from reward_learning_ros.core.kernel_cache import numba
 from reward_learning_ros.sensing.contact_state import CONTACT, Settings
 from reward_learning_ros.sensing.samples import JOINT_COUNT
 

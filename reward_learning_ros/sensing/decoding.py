@@ -269,7 +269,4 @@ class FrankaStateDecoder:
 def joint_names(data: bytes) -> tuple[str, ...]:
     """Returns the joint names of a serialized JointState; DecodingError if it is none."""
     layout = find_layout(data, _JOINT_STATE, frozenset(('name',)))
-    try:
-        return tuple(content[:-1].decode() for content in layout.fixed_strings())
-    except UnicodeDecodeError as error:
-        raise DecodingError(f'a joint name is not UTF-8: {error}') from error
+    return tuple(content[:-1].decode() for content in layout.fixed_strings())

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
+
+from reward_learning_ros.core.kernel_cache import numba
 
 # |H|² = 1 / (1 + (ωτ)²)² is one half where (ωτ)² = √2 − 1.
 _CUTOFF_FACTOR = math.sqrt(math.sqrt(2.0) - 1.0)

@@ -48,16 +48,27 @@ class Layout:
     """The offsets of the wanted fields in messages whose variable lengths are all equal.
 
     Every offset follows from the length words before it, so a message in which the words at the
-    known offsets hold the known lengths has this layout; no other byte needs a look.
+    known offsets hold the known lengths has this layout. The terminators of its strings and its
+    size are compared too, so that it is read only if `find_layout` would not refuse it.
     """
 
-    __slots__ = ('_check', '_expected', '_payload', 'byte_order', 'lengths', 'slices', 'wanted')
+    __slots__ = (
+        '_check',
+        '_expected',
+        '_payload',
+        'byte_order',
+        'lengths',
+        'size',
+        'slices',
+        'wanted',
+    )
 
     def __init__(
         self,
         byte_order: str,
         lengths: Sequence[tuple[int, str, int | bytes]],
         wanted: Sequence[tuple[str, int, str, int]],
+        size: int,
     ) -> None:
         """Compiles the two readers.
 
@@ -65,7 +76,9 @@ class Layout:
             byte_order: `<` or `>`.
             lengths: (offset, struct code, value) of everything that determines the layout.
             wanted: (name, offset, struct code, count) of every value to read, in message order.
+            size: how many bytes a message has at least.
         """
+        self.size = size
         self.byte_order = bytes.fromhex('0001' if byte_order == '<' else '0000')
         self.lengths = tuple(lengths)
         self.wanted = tuple(wanted)
@@ -89,12 +102,13 @@ class Layout:
 
         A message that is too short for this layout is laid out otherwise too.
         """
-        try:
-            if data[:2] != self.byte_order or self._check.unpack_from(data) != self._expected:
-                return None
-            return self._payload.unpack_from(data)
-        except struct.error:
+        if (
+            len(data) < self.size
+            or data[:2] != self.byte_order
+            or self._check.unpack_from(data) != self._expected
+        ):
             return None
+        return self._payload.unpack_from(data)
 
 
 def find_layout(data: bytes, schema: Schema, wanted: frozenset[str]) -> Layout:
@@ -108,7 +122,7 @@ def find_layout(data: bytes, schema: Schema, wanted: frozenset[str]) -> Layout:
     Raises:
         EncapsulationError: the header is not that of plain CDR, version 1.
         TruncatedMessageError: a field would lie beyond the end.
-        DecodingError: a string does not end with its terminator.
+        DecodingError: a string does not end with its terminator, or a fixed one is no UTF-8.
     """
     if len(data) < ENCAPSULATION_BYTES:
         raise TruncatedMessageError(f'{len(data)} bytes hold no encapsulation header')
@@ -135,7 +149,7 @@ def find_layout(data: bytes, schema: Schema, wanted: frozenset[str]) -> Layout:
             offset = walker.values(field, code, count)
             if field.name in wanted:
                 values.append((field.name, offset, code, count))
-    return Layout(byte_order, lengths, values)
+    return Layout(byte_order, lengths, values, walker.position)
 
 
 class _Walker:
@@ -144,25 +158,25 @@ class _Walker:
     def __init__(self, data: bytes, byte_order: str) -> None:
         self._data = data
         self._word = struct.Struct(f'{byte_order}I')
-        self._position = ENCAPSULATION_BYTES
+        self.position = ENCAPSULATION_BYTES
 
     def require(self, field: Field, size: int) -> None:
-        if self._position + size > len(self._data):
+        if self.position + size > len(self._data):
             raise TruncatedMessageError(
-                f'{field.name} needs {size} bytes at {self._position}, '
+                f'{field.name} needs {size} bytes at {self.position}, '
                 f'the message ends at {len(self._data)}'
             )
 
     def _align(self, size: int) -> None:
-        self._position += -(self._position - ENCAPSULATION_BYTES) % size
+        self.position += -(self.position - ENCAPSULATION_BYTES) % size
 
     def length(self, field: Field, lengths: list[tuple[int, str, int | bytes]]) -> int:
         """Reads a length word and remembers it as part of the layout."""
         self._align(4)
         self.require(field, 4)
-        (value,) = self._word.unpack_from(self._data, self._position)
-        lengths.append((self._position, 'I', value))
-        self._position += 4
+        (value,) = self._word.unpack_from(self._data, self.position)
+        lengths.append((self.position, 'I', value))
+        self.position += 4
         return int(value)
 
     def string(
@@ -171,21 +185,27 @@ class _Walker:
         """Passes over a string; a fixed one must have the same content in this layout."""
         size = self.length(field, lengths)
         self.require(field, size)
-        content = bytes(self._data[self._position : self._position + size])
+        content = bytes(self._data[self.position : self.position + size])
         # An empty string is a lone terminator; some middlewares write a length of zero.
         if size and content[-1:] != b'\x00':
             raise DecodingError(f'{field.name} is a string without a terminator')
         if fixed:
-            lengths.append((self._position, f'{size}s', content))
-        self._position += size
+            try:
+                content.decode()
+            except UnicodeDecodeError as error:
+                raise DecodingError(f'{field.name} is not UTF-8: {error}') from error
+            lengths.append((self.position, f'{size}s', content))
+        elif size:
+            lengths.append((self.position + size - 1, 'B', 0))
+        self.position += size
 
     def values(self, field: Field, code: str, count: int) -> int:
         """Passes over numbers and returns where they start; none of them take no padding."""
         if count:
             self._align(_SIZES[code])
             self.require(field, _SIZES[code] * count)
-        offset = self._position
-        self._position += _SIZES[code] * count
+        offset = self.position
+        self.position += _SIZES[code] * count
         return offset
 
 

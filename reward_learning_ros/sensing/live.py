@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reward_learning_ros.parameters import Parameters, parameter
+from reward_learning_ros.parameters.thresholds import LARGEST_SHIFT_M, limited
 from reward_learning_ros.sensing.displacement import (
     MEASURED,
     DisplacementParameters,
@@ -32,7 +33,11 @@ class LiveParameters(Parameters):
         0.25, description='Fastest shift of the plan', minimum=0.0, maximum=2.0, unit='m/s'
     )
     largest_shift_m: float = parameter(
-        0.3, description='Farthest shift of the plan', minimum=0.0, maximum=2.0, unit='m'
+        LARGEST_SHIFT_M,
+        description='Farthest shift of the plan',
+        minimum=0.0,
+        maximum=2.0,
+        unit='m',
     )
 
 
@@ -92,10 +97,8 @@ class LiveDeformation:
             velocity = self._displacement.admittance_m_per_n_s * force_n
         if not np.isfinite(velocity).all():
             return
-        velocity = _limited(velocity, self.parameters.largest_speed_m_s)
-        self.shift_m = _limited(
-            self.shift_m + step_sec * velocity, self.parameters.largest_shift_m
-        )
+        velocity = limited(velocity, self.parameters.largest_speed_m_s)
+        self.shift_m = limited(self.shift_m + step_sec * velocity, self.parameters.largest_shift_m)
 
     def keep(self) -> None:
         """The contact was a correction: the plan stays where it was brought."""
@@ -112,8 +115,3 @@ class LiveDeformation:
         self.shift_m = np.zeros(3)
         self._before_m = np.zeros(3)
         self._last_ns = None
-
-
-def _limited(vector: np.ndarray, largest: float) -> np.ndarray:
-    size = float(np.linalg.norm(vector))
-    return vector * (largest / size) if size > largest else vector

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from reward_learning_ros.core.kernel_cache import numba
 from reward_learning_ros.sensing.samples import NANOSECONDS, Stream
 
 # So many torque samples in a row far behind the newest one are a clock that jumped; fewer are

@@ -166,11 +166,11 @@ def record(
     for push in pushes:
         force += push.force_at(knots_sec)
     displacement = _lagged(force / model.stiffness_n_per_m, _KNOT_SEC / model.lag_sec)
-    jacobians = np.array([kinematics.jacobian(joints) for joints in planned])
+    jacobians = kinematics.jacobians(planned)
     # The least joint motion that moves the tool by the displacement without turning it.
     twist = np.concatenate([displacement, np.zeros_like(displacement)], axis=1)
     moved = planned + (np.linalg.pinv(jacobians) @ twist[:, :, None])[:, :, 0]
-    levers = np.array([kinematics.jacobian(joints)[:3] for joints in moved])
+    levers = kinematics.jacobians(moved)[:, :3]
 
     count = round(duration_sec * rate_hz)
     time_sec = np.arange(count) / rate_hz

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
+from reward_learning_ros.parameters.thresholds import LARGEST_SHIFT_M, limited
 from reward_learning_ros.sensing.deformation import DeformationParameters
 from reward_learning_ros.sensing.deltas import RecordedCorrection, correction_on_plan
 from reward_learning_ros.sensing.displacement import Displacement
@@ -123,6 +124,12 @@ class TeleoperationRecorder:
     Attributes:
         shift_m: (3,) live shift of the plan, kept after a correction until `reset`.
         counts: what became of the messages.
+
+    Args:
+        timeline: what is played when.
+        parameters: what the device's axes mean.
+        deformation: how a shift becomes a correction of every waypoint.
+        largest_shift_m: farthest shift that playback takes.
     """
 
     def __init__(
@@ -130,10 +137,13 @@ class TeleoperationRecorder:
         timeline: PlaybackTimeline,
         parameters: TeleoperationParameters | None = None,
         deformation: DeformationParameters | None = None,
+        *,
+        largest_shift_m: float = LARGEST_SHIFT_M,
     ) -> None:
         self.parameters = parameters or TeleoperationParameters()
         self.deformation = deformation or DeformationParameters()
         self.timeline = timeline
+        self._largest_shift_m = largest_shift_m
         self.shift_m = np.zeros(3)
         self.counts = TeleoperationCounts()
         self._velocity_m_s = np.zeros(3)
@@ -214,8 +224,10 @@ class TeleoperationRecorder:
         ended = self.advance(time_ns)
         if self._last_ns is not None:
             step = self._velocity_m_s * ((time_ns - self._last_ns) / NANOSECONDS)
-            self.shift_m = self.shift_m + step
-            self._moved_m = self._moved_m + step
+            # Playback takes no farther shift: what it would not follow is not learned from.
+            shift_m = limited(self.shift_m + step, self._largest_shift_m)
+            self._moved_m = self._moved_m + (shift_m - self.shift_m)
+            self.shift_m = shift_m
         self._last_ns = time_ns
         size = float(np.linalg.norm(velocity_m_s))
         if size > self.parameters.fastest_m_s:

@@ -218,7 +218,7 @@ def test_missing_and_unlisted_files_are_said(tmp_path):
 def test_what_is_no_bag_is_refused_by_name(tmp_path):
     with pytest.raises(BagError, match='nowhere: there is no such'):
         BagReader(tmp_path / 'nowhere')
-    with pytest.raises(BagError, match=r'no \.mcap or \.db3'):
+    with pytest.raises(BagError, match=r'neither a \.mcap nor a \.db3'):
         BagReader(tmp_path)
     (tmp_path / 'empty.mcap').write_bytes(b'')
     with pytest.raises(BagError, match=r'empty\.mcap'):

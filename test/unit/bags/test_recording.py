@@ -119,11 +119,12 @@ while True:
 
 def writing(path, file_size=0):
     code = 'import resource\nfrom pathlib import Path\n' + WRITER
+    modules = [os.path.dirname(__file__), *filter(None, [os.environ.get('PYTHONPATH')])]
     return subprocess.Popen(
         [sys.executable, '-c', code, str(path), str(file_size)],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, 'PYTHONPATH': os.path.dirname(__file__)},
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join(modules)},
     )
 
 

@@ -204,6 +204,20 @@ def test_options_that_cannot_be_used_are_refused_with_the_reason(
     assert reason in capsys.readouterr().err
 
 
+def test_a_recording_that_is_not_there_is_said_before_anything_else(tmp_path, capsys):
+    assert main(['reinfer', str(tmp_path / 'nope')]) == 2
+    assert 'nope: there is no such file or folder' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('name', ['table.xlsx', 'bag.mcap', 'out.txt'])
+def test_a_target_that_looks_like_another_file_is_refused(paths, tmp_path, capsys, name):
+    plans, corrections = made_session(paths)
+    write_corrections(tmp_path / 'bag', plans, corrections)
+    assert main(['convert', str(tmp_path / 'bag'), str(tmp_path / name)]) == 2
+    assert 'a table must end in .csv, .parquet, .npz' in capsys.readouterr().err
+    assert not (tmp_path / name).exists()
+
+
 def test_corrections_survive_a_table_to_the_last_digit(paths, tmp_path):
     plans, corrections = made_session(paths)
     write_csv(tmp_path / 'table.csv', table_of(plans, corrections))
@@ -261,6 +275,11 @@ def test_a_table_of_a_few_columns_becomes_a_session(paths, tmp_path, capsys):
         ('correction,waypoint,delta_x,delta_y,delta_z\n0,0,0,much,0\n', 'line 2: delta_y'),
         ('correction,waypoint,delta_x,delta_y,delta_z\n0,1,0,0,0\n', 'waypoint must go from 0'),
         ('correction,waypoint,delta_x,delta_y,delta_z\n0,0,0,0,0\n', 'has 1 waypoints'),
+        (
+            'correction,waypoint,delta_x,delta_y,delta_z\n'
+            + ''.join(f'0,{row},0,{1e12 if row == 2 else 0},0\n' for row in range(8)),
+            'correction 0, waypoint 2: delta_positions .* must be at most 100 m',
+        ),
     ],
 )
 def test_a_table_that_cannot_be_used_is_refused_with_its_place(paths, tmp_path, content, reason):

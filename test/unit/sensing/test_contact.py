@@ -71,10 +71,13 @@ def test_pushes_are_found_once_each_and_on_time():
 
 
 def test_blocks_of_any_size_give_the_same_contacts_bit_for_bit():
-    pushes = random_pushes(4, rng=np.random.default_rng(6))
+    rng = np.random.default_rng(6)
+    pushes = random_pushes(
+        2, rng=rng, start_sec=0.5, duration_sec=(0.3, 0.8), pause_sec=(0.8, 1.0)
+    )
     made = recording(pushes[-1].end_sec + 1.0, *pushes)
     whole = detect(made.arrivals(), size=10**9)
-    assert len(accepted(whole)) == 4
+    assert len(accepted(whole)) == 2
     for size in (1_003, 7):
         parts = detect(made.arrivals(), size=size)
         assert [c.__dict__ | {'tick': 0} for c in parts] == [

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+import contextlib
+
 import pytest
-from random_messages import RandomMessages
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from message_strategies import joint_states, messages, serialize
 
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.sensing.decoding import (
@@ -21,23 +24,33 @@ from reward_learning_ros.sensing.errors import (
 )
 
 JOINTS = tuple(f'fr3_joint{number}' for number in range(1, 8))
-
-
-@pytest.fixture
-def messages() -> RandomMessages:
-    return RandomMessages(np.random.default_rng(1))
+POSES = messages('geometry_msgs/msg/PoseStamped')
+WRENCHES = messages('geometry_msgs/msg/WrenchStamped')
+FRANKA_STATES = messages('franka_msgs/msg/FrankaRobotState')
+OF_THE_ARM = joint_states(JOINTS, (7, 7, 7))
 
 
 def stamp_ns(message) -> int:
     return message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
 
 
-@pytest.mark.parametrize('little_endian', [True, False])
-def test_joint_states_agree_with_an_independent_serializer(messages, little_endian):
+def pose_of(message) -> tuple[float, ...]:
+    place, turn = message.position, message.orientation
+    return (place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w)
+
+
+def wrench_of(message) -> tuple[float, ...]:
+    force, torque = message.force, message.torque
+    return (force.x, force.y, force.z, torque.x, torque.y, torque.z)
+
+
+# One decoder for several messages: what it learned of one must not be read into the next.
+@settings(max_examples=40)
+@given(st.lists(st.tuples(joint_states(), st.booleans()), min_size=1, max_size=3))
+def test_joint_states_agree_with_an_independent_serializer(told):
     decoder = JointStateDecoder()
-    for _ in range(300):
-        message = messages.joint_state()
-        data = messages.serialize(message, little_endian)
+    for message, little_endian in told:
+        data = serialize(message, little_endian)
         record = decoder.decode(data)
         assert record.time_ns == stamp_ns(message)
         assert record.position == tuple(message.position)
@@ -46,76 +59,65 @@ def test_joint_states_agree_with_an_independent_serializer(messages, little_endi
         assert joint_names(data) == tuple(message.name)
 
 
-@pytest.mark.parametrize('little_endian', [True, False])
-def test_poses_and_wrenches_agree_with_an_independent_serializer(messages, little_endian):
+@settings(max_examples=25)
+@given(st.lists(st.tuples(POSES, WRENCHES, st.booleans()), min_size=1, max_size=3))
+def test_poses_and_wrenches_agree_with_an_independent_serializer(told):
     poses, wrenches = PoseStampedDecoder(), WrenchStampedDecoder()
-    for _ in range(200):
-        pose = messages.message('geometry_msgs/msg/PoseStamped')
-        record = poses.decode(messages.serialize(pose, little_endian))
-        place, turn = pose.pose.position, pose.pose.orientation
-        assert record.time_ns == stamp_ns(pose)
-        assert record.pose == (place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w)
-        wrench = messages.message('geometry_msgs/msg/WrenchStamped')
-        record = wrenches.decode(messages.serialize(wrench, little_endian))
-        force, torque = wrench.wrench.force, wrench.wrench.torque
-        assert record.time_ns == stamp_ns(wrench)
-        assert record.wrench == (force.x, force.y, force.z, torque.x, torque.y, torque.z)
+    for pose, wrench, little_endian in told:
+        record = poses.decode(serialize(pose, little_endian))
+        assert record == (stamp_ns(pose), pose_of(pose.pose))
+        record = wrenches.decode(serialize(wrench, little_endian))
+        assert record == (stamp_ns(wrench), wrench_of(wrench.wrench))
 
 
-@pytest.mark.parametrize('little_endian', [True, False])
-def test_franka_robot_states_agree_with_an_independent_serializer(messages, little_endian):
+@settings(max_examples=15)
+@given(FRANKA_STATES, FRANKA_STATES, st.booleans())
+def test_franka_robot_states_agree_with_an_independent_serializer(first, second, little_endian):
     decoder = FrankaStateDecoder()
-    for _ in range(60):
-        message = messages.message('franka_msgs/msg/FrankaRobotState')
-        record = decoder.decode(messages.serialize(message, little_endian))
+    for message in (first, second):
+        record = decoder.decode(serialize(message, little_endian))
         assert record.time_ns == stamp_ns(message)
         assert record.joint_position == tuple(message.measured_joint_state.position)
         assert record.joint_velocity == tuple(message.measured_joint_state.velocity)
         assert record.external_torque == tuple(message.tau_ext_hat_filtered.effort)
-        wrench = message.o_f_ext_hat_k.wrench
-        assert record.wrench == (
-            *(wrench.force.x, wrench.force.y, wrench.force.z),
-            *(wrench.torque.x, wrench.torque.y, wrench.torque.z),
-        )
-        for pose, expected in (
-            (record.pose, message.o_t_ee.pose),
-            (record.desired_pose, message.o_t_ee_d.pose),
-        ):
-            place, turn = expected.position, expected.orientation
-            assert pose == (place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w)
+        assert record.wrench == wrench_of(message.o_f_ext_hat_k.wrench)
+        assert record.pose == pose_of(message.o_t_ee.pose)
+        assert record.desired_pose == pose_of(message.o_t_ee_d.pose)
         assert record.robot_mode == message.robot_mode
 
 
-def test_joints_are_found_by_name_whatever_their_order(messages):
-    rng = np.random.default_rng(4)
+@settings(max_examples=25)
+@given(st.data())
+def test_joints_are_found_by_name_whatever_their_order(data):
     decoder = JointStateDecoder(JOINTS)
-    for _ in range(50):
-        names = [*JOINTS, 'fr3_finger_joint1', 'fr3_finger_joint2']
-        rng.shuffle(names)
-        message = messages.joint_state(names, (9, 9, 0))
-        record = decoder.decode(messages.serialize(message, True))
+    for _ in range(2):
+        names = data.draw(st.permutations([*JOINTS, 'fr3_finger_joint1', 'fr3_finger_joint2']))
+        message = data.draw(joint_states(names, (9, 9, 0)))
+        record = decoder.decode(serialize(message))
         by_name = dict(zip(names, message.position, strict=True))
         assert record.position == tuple(by_name[name] for name in JOINTS)
         assert record.effort == ()
 
 
-def test_a_message_with_other_joints_is_refused_and_the_next_one_is_read(messages):
+@settings(max_examples=20)
+@given(
+    OF_THE_ARM, joint_states((*JOINTS[:6], 'other'), (7, 7, 7)), joint_states(JOINTS, (7, 3, 7))
+)
+def test_a_message_with_other_joints_is_refused_and_the_next_one_is_read(good, foreign, ragged):
     decoder = JointStateDecoder(JOINTS)
-    good = messages.serialize(messages.joint_state(JOINTS, (7, 7, 7)), True)
-    foreign = messages.serialize(messages.joint_state((*JOINTS[:6], 'other'), (7, 7, 7)), True)
-    ragged = messages.serialize(messages.joint_state(JOINTS, (7, 3, 7)), True)
-    first = decoder.decode(good)
+    first = decoder.decode(serialize(good))
     for _ in range(2):
         with pytest.raises(DecodingError, match='fr3_joint7'):
-            decoder.decode(foreign)
+            decoder.decode(serialize(foreign))
         with pytest.raises(DecodingError, match='velocity'):
-            decoder.decode(ragged)
-        assert decoder.decode(good) == first
+            decoder.decode(serialize(ragged))
+        assert decoder.decode(serialize(good)) == first
 
 
-def test_garbage_in_the_padding_changes_nothing(messages):
-    message = messages.joint_state(['a', 'bc', 'def'], (3, 0, 3))
-    data = bytearray(messages.serialize(message, True))
+@settings(max_examples=10)
+@given(joint_states(['a', 'bc', 'def'], (3, 0, 3)))
+def test_garbage_in_the_padding_changes_nothing(message):
+    data = bytearray(serialize(message))
     decoder = JointStateDecoder(('a', 'bc', 'def'))
     expected = decoder.decode(bytes(data))
     used = changed = 0
@@ -137,45 +139,54 @@ def test_garbage_in_the_padding_changes_nothing(messages):
     assert changed > 0
 
 
-@pytest.mark.parametrize('warm', [True, False])
-@pytest.mark.parametrize('little_endian', [True, False])
-def test_every_truncation_is_an_error(messages, warm, little_endian):
+@settings(max_examples=6)
+@given(OF_THE_ARM, POSES, WRENCHES, FRANKA_STATES, st.booleans(), st.booleans())
+def test_every_truncation_is_an_error(joints, pose, wrench, state, warm, little_endian):
     for decoder, message in (
-        (JointStateDecoder(JOINTS), messages.joint_state(JOINTS, (7, 7, 7))),
-        (PoseStampedDecoder(), messages.message('geometry_msgs/msg/PoseStamped')),
-        (WrenchStampedDecoder(), messages.message('geometry_msgs/msg/WrenchStamped')),
-        (FrankaStateDecoder(), messages.message('franka_msgs/msg/FrankaRobotState')),
+        (JointStateDecoder(JOINTS), joints),
+        (PoseStampedDecoder(), pose),
+        (WrenchStampedDecoder(), wrench),
+        (FrankaStateDecoder(), state),
     ):
-        data = messages.serialize(message, little_endian)
+        data = serialize(message, little_endian)
         if warm:
             decoder.decode(data)
-        last_needed = len(data) - 2 * 36 if isinstance(decoder, FrankaStateDecoder) else len(data)
-        for size in range(0, last_needed - 7, 3):
+        for size in range(0, len(data) - 7, 3):
             with pytest.raises(TruncatedMessageError):
                 decoder.decode(data[:size])
 
 
-def test_random_and_mutated_bytes_are_decoded_or_refused_with_a_typed_error(messages):
-    rng = np.random.default_rng(8)
-    decoders = [JointStateDecoder(JOINTS), FrankaStateDecoder(), PoseStampedDecoder()]
-    sources = [
-        messages.serialize(messages.joint_state(JOINTS, (7, 7, 7)), True),
-        messages.serialize(messages.message('franka_msgs/msg/FrankaRobotState'), True),
-        messages.serialize(messages.message('geometry_msgs/msg/PoseStamped'), True),
-    ]
-    refused = 0
-    for trial in range(3000):
-        which = trial % 3
-        data = bytearray(sources[which])
-        for _ in range(rng.integers(1, 6)):
-            data[rng.integers(0, len(data))] = rng.choice([0, 1, 0x7F, 0x80, 0xFF])
-        if trial % 5 == 0:
-            data = bytearray(rng.bytes(rng.integers(0, 400)))
-        try:
-            decoders[which].decode(bytes(data))
-        except RewardLearningError:
-            refused += 1
-    assert 300 < refused < 3000
+KINDS = st.one_of(
+    st.tuples(st.builds(JointStateDecoder, st.just(JOINTS)), OF_THE_ARM),
+    st.tuples(st.builds(PoseStampedDecoder), POSES),
+    st.tuples(st.builds(FrankaStateDecoder), FRANKA_STATES),
+)
+CHANGES = st.lists(
+    st.tuples(st.integers(0, 399), st.sampled_from([0, 1, 0x7F, 0x80, 0xFF])),
+    min_size=1,
+    max_size=5,
+)
+
+
+@settings(max_examples=60)
+@given(KINDS, CHANGES)
+def test_mutated_bytes_are_decoded_or_refused_with_a_typed_error(kind, changes):
+    decoder, message = kind
+    data = bytearray(serialize(message))
+    decoder.decode(bytes(data))
+    for position, value in changes:
+        data[position % len(data)] = value
+    with contextlib.suppress(RewardLearningError):
+        decoder.decode(bytes(data))
+
+
+@given(st.binary(max_size=400))
+@example(b'\x00\x01\x00\x00' + bytes(300))
+def test_random_bytes_are_decoded_or_refused_with_a_typed_error(data):
+    for decoder in (JointStateDecoder(JOINTS), FrankaStateDecoder(), PoseStampedDecoder()):
+        for encapsulated in (data, b'\x00\x01\x00\x00' + data):
+            with contextlib.suppress(RewardLearningError):
+                decoder.decode(encapsulated)
 
 
 def test_a_hostile_count_is_refused_without_a_long_loop():
@@ -190,29 +201,31 @@ def test_other_encapsulations_are_refused(encapsulation):
         PoseStampedDecoder().decode(encapsulation + bytes(100))
 
 
-def test_standard_types_agree_with_rclpy():
+@settings(max_examples=25)
+@given(OF_THE_ARM, POSES, WRENCHES)
+def test_standard_types_agree_with_rclpy(joints, pose, wrench):
     serialization = pytest.importorskip('rclpy.serialization', reason='rclpy is not installed')
     from geometry_msgs.msg import PoseStamped, WrenchStamped
     from sensor_msgs.msg import JointState
 
-    rng = np.random.default_rng(9)
-    joints, poses, wrenches = JointStateDecoder(), PoseStampedDecoder(), WrenchStampedDecoder()
-    for _ in range(100):
-        frame_id = 'b' * int(rng.integers(0, 12))
-        values = rng.normal(size=7)
-        state = JointState(name=list(JOINTS), position=values[:7], effort=2 * values[:7])
-        state.header.frame_id = frame_id
-        state.header.stamp.sec, state.header.stamp.nanosec = 7, int(rng.integers(0, 10**9))
-        record = joints.decode(serialization.serialize_message(state))
-        assert record.time_ns == stamp_ns(state)
-        assert record == (record.time_ns, tuple(values), (), tuple(2 * values))
-        pose = PoseStamped()
-        pose.header = state.header
-        place, turn = pose.pose.position, pose.pose.orientation
-        place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w = map(float, values)
-        assert poses.decode(serialization.serialize_message(pose)).pose == tuple(values)
-        wrench = WrenchStamped()
-        wrench.header = state.header
-        force, torque = wrench.wrench.force, wrench.wrench.torque
-        force.x, force.y, force.z, torque.x, torque.y, torque.z = map(float, values[:6])
-        assert wrenches.decode(serialization.serialize_message(wrench)).wrench == tuple(values[:6])
+    def told_by_rclpy(kind, message):
+        return serialization.serialize_message(fill(kind(), message))
+
+    record = JointStateDecoder().decode(told_by_rclpy(JointState, joints))
+    parts = (tuple(joints.position), tuple(joints.velocity), tuple(joints.effort))
+    assert record == (stamp_ns(joints), *parts)
+    record = PoseStampedDecoder().decode(told_by_rclpy(PoseStamped, pose))
+    assert record == (stamp_ns(pose), pose_of(pose.pose))
+    record = WrenchStampedDecoder().decode(told_by_rclpy(WrenchStamped, wrench))
+    assert record == (stamp_ns(wrench), wrench_of(wrench.wrench))
+
+
+def fill(target, message):
+    """Copy a message of one library into that of another."""
+    for name in target.get_fields_and_field_types():
+        value = getattr(message, name)
+        if hasattr(value, '__msgtype__'):
+            fill(getattr(target, name), value)
+        else:
+            setattr(target, name, value)
+    return target

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.parameters import ParameterError
@@ -25,17 +27,20 @@ def profile(times, onset, peak=None, **settings):
     )
 
 
-@pytest.mark.parametrize('name', sorted(DEFORMATIONS))
-@pytest.mark.parametrize('count', [1, 2, 3, 8, 200])
-def test_some_waypoint_always_goes_all_the_way_and_none_farther(name, count):
-    rng = np.random.default_rng(count)
-    for _ in range(50):
-        times = np.cumsum(rng.uniform(0.01, 5.0, size=count)) - 0.01
-        onset = rng.choice([0.0, times[-1], rng.uniform(0.0, times[-1]), times[count // 2]])
-        shares = profile(times, onset, min(onset + 1.0, times[-1]), deformation=name)
-        assert shares.shape == (count,)
-        assert shares.max() == 1.0
-        assert shares.min() >= 0.0
+# Plans of one waypoint, of a few and of many, unevenly spaced.
+STEPS_SEC = st.lists(st.floats(0.01, 5.0), min_size=1, max_size=200)
+
+
+@given(st.sampled_from(sorted(DEFORMATIONS)), STEPS_SEC, st.data())
+def test_some_waypoint_always_goes_all_the_way_and_none_farther(name, steps_sec, data):
+    times = np.cumsum(steps_sec) - 0.01
+    last = float(times[-1])
+    onsets = st.one_of(st.floats(0.0, last), st.sampled_from([0.0, *times.tolist()]))
+    onset = data.draw(onsets, 'onset')
+    shares = profile(times, onset, min(onset + 1.0, last), deformation=name)
+    assert shares.shape == (len(times),)
+    assert shares.max() == 1.0
+    assert shares.min() >= 0.0
 
 
 @pytest.mark.parametrize('name', sorted(DEFORMATIONS))

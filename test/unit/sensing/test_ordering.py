@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from reward_learning_ros.sensing.arrivals import Arrivals, interleave
 from reward_learning_ros.sensing.errors import SampleShapeError
@@ -59,26 +64,37 @@ def only(arrivals: Arrivals, stream: Stream) -> Arrivals:
     return arrivals[arrivals.stream == stream]
 
 
-@pytest.mark.parametrize('size', [1, 13, 997])
-def test_the_result_does_not_depend_on_how_arrivals_are_cut(size):
-    arrivals = streams()
-    assert_equal(run(arrivals)[1], run(arrivals, size)[1])
+@settings(max_examples=25)
+@given(st.lists(st.integers(0, 500), max_size=40).map(sorted))
+@example(list(range(500)))
+def test_the_result_does_not_depend_on_how_arrivals_are_cut(cuts):
+    arrivals = streams(100)
+    orderer = StreamOrderer()
+    blocks = [
+        orderer.release_arrivals(arrivals[start:end])
+        for start, end in itertools.pairwise([0, *cuts, len(arrivals)])
+    ]
+    assert_equal(run(arrivals)[1], join_blocks([*blocks, orderer.flush()]))
 
 
-@pytest.mark.parametrize('seed', range(5))
-def test_shuffling_within_twenty_milliseconds_and_doubling_change_nothing(seed):
-    arrivals = streams()
-    rng = np.random.default_rng(seed)
+# Of 600 samples at 1 kHz; more would only take longer.
+DELAYS_MS = arrays(np.float64, 600, elements=st.floats(0.0, 20.0, exclude_max=True))
+
+
+@settings(max_examples=25)
+@given(DELAYS_MS, st.integers(1, 500))
+def test_shuffling_within_twenty_milliseconds_and_doubling_change_nothing(delays_ms, size):
+    arrivals = streams(60)
     expected = run(arrivals)[1]
     doubled = arrivals[np.repeat(np.arange(len(arrivals)), 2)]
-    late = rng.uniform(0.0, 20.0 * MILLISECOND, len(doubled))
+    late = delays_ms * MILLISECOND
     shuffled = doubled[np.argsort(doubled.time_ns - START_NS + late, kind='stable')]
-    orderer, block = run(shuffled, size=int(rng.integers(1, 500)))
+    orderer, block = run(shuffled, size)
     assert_equal(block, expected)
     for stream, counts in orderer.counts.items():
-        assert (counts.received, counts.used, counts.duplicate) == (1200, 600, 600)
+        assert (counts.received, counts.used, counts.duplicate) == (120, 60, 60)
         times = only(shuffled, stream).time_ns
-        assert counts.out_of_order == sum(times[i] < times[:i].max() for i in range(1, 1200))
+        assert counts.out_of_order == sum(times[i] < times[:i].max() for i in range(1, 120))
         assert counts.late == counts.early == counts.missing == 0
 
 

@@ -21,10 +21,12 @@ PERIOD_NS = 20_000_000
 START_NS = 100 * NANOSECONDS
 
 
-def recorder(**settings) -> TeleoperationRecorder:
+def recorder(largest_shift_m: float = 1.0, **settings) -> TeleoperationRecorder:
     timeline = PlaybackTimeline()
     timeline.add(PlaybackMoment(time_ns=START_NS, plan=PLAN, plan_time_sec=0.0, is_moving=True))
-    return TeleoperationRecorder(timeline, TeleoperationParameters(**settings))
+    return TeleoperationRecorder(
+        timeline, TeleoperationParameters(**settings), largest_shift_m=largest_shift_m
+    )
 
 
 def joy(tick: int, x: float = 0.0, y: float = 0.0, held: bool = True) -> JoyRecord:
@@ -150,6 +152,23 @@ def test_without_a_plan_there_is_no_correction():
     for tick in range(30):
         device.add_joy(joy(tick, x=1.0))
     assert device.add_joy(joy(30, held=False)) == []
+
+
+def test_nothing_is_learned_from_a_shift_that_playback_does_not_take():
+    device = recorder(largest_shift_m=0.15)
+    ended = []
+    for tick in range(1, 101):
+        ended += device.add_joy(joy(tick, x=1.0, y=0.3))
+        # Playback refuses a shift that exceeds its limit by ever so little.
+        assert np.linalg.norm(device.shift_m) <= 0.15
+    ended += device.add_joy(joy(101, held=False))
+    (correction,) = ended
+    assert np.linalg.norm(correction.vector_m) == pytest.approx(0.15)
+    np.testing.assert_allclose(correction.vector_m, device.shift_m)
+    # Once more against the limit: nothing moves, so nothing was taught.
+    for tick in range(120, 150):
+        device.add_joy(joy(tick, x=1.0, y=0.3))
+    assert device.add_joy(joy(150, held=False)) == []
 
 
 def test_three_axes_are_needed():
