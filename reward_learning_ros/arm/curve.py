@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 RAMP_FRACTION = 0.2
 
 # A start faster than this leaves no way to cruise: the first ramp alone would cover the curve.
-LARGEST_START_RATE = 2.0 / RAMP_FRACTION
+MAX_START_RATE = 2.0 / RAMP_FRACTION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,9 +143,9 @@ def progress(time_fraction: ArrayLike, *, start_rate: float = 0.0) -> CurveSampl
     Returns:
         Progress in [0, 1] and its derivatives by the time fraction, each (S, 1).
     """
-    if not 0.0 <= start_rate < LARGEST_START_RATE:
+    if not 0.0 <= start_rate < MAX_START_RATE:
         raise InvalidInputError(
-            f'start_rate is {start_rate}; allowed: from 0 to below {LARGEST_START_RATE}'
+            f'start_rate is {start_rate}; allowed: from 0 to below {MAX_START_RATE}'
         )
     u = np.clip(np.atleast_1d(np.asarray(time_fraction, dtype=np.float64)), 0.0, 1.0)
     ramp = RAMP_FRACTION

@@ -19,6 +19,7 @@ from reward_learning_ros.arm.tool_path import (
     as_rotation,
     poses_per_segment,
     relative_rotations,
+    require_pose_count,
     rotations_along,
     sample_trajectories,
 )
@@ -162,6 +163,13 @@ class Kinematics:
         )
         return jacobian
 
+    def jacobians(self, joints_rad: ArrayLike) -> Array:
+        """Compute the Jacobians (n, 6, 7) of joints (n, 7), each as `jacobian` does."""
+        joints = _as_joints(joints_rad)
+        jacobians = np.empty((len(joints), 6, JOINT_COUNT))
+        kernels.tool_jacobians(self._chain, joints, jacobians)
+        return jacobians
+
     def smallest_singular_value(self, joints_rad: ArrayLike) -> float:
         """How far a configuration is from singular: the Jacobian's smallest singular value."""
         return float(kernels.smallest_singular_value(self.jacobian(joints_rad)))
@@ -194,12 +202,15 @@ class Kinematics:
         if waypoints.ndim != 2 or waypoints.shape[1] != 3:
             raise InvalidInputError(f'positions_m has shape {waypoints.shape}; allowed: (n, 3)')
         count = len(waypoints)
+        require_pose_count(POSES_PER_SEGMENT * (count - 1))
+        self._require_near(waypoints)
         rotation_vectors, base_rotation = relative_rotations(rotations, count)
         if not 0.0 <= start_parameter < 1.0:
             raise InvalidInputError(
                 f'start_parameter is {start_parameter}; allowed: from 0 to below 1'
             )
         stride = poses_per_segment(waypoints, rotation_vectors)
+        require_pose_count(stride * (count - 1))
         steps = max(math.ceil(stride * (count - 1) * (1.0 - start_parameter)), POSES_PER_SEGMENT)
         parameter = np.linspace(0.0, 1.0, steps + 1)
         along = start_parameter + (1.0 - start_parameter) * parameter
@@ -326,6 +337,21 @@ class Kinematics:
             reason=reason,
             detail=detail,
             joint=joint_name,
+        )
+
+    def _require_near(self, waypoints: Array) -> None:
+        """Refuse waypoints (n, 3) beyond the length of the arm: the way there has no bound."""
+        length = float(np.linalg.norm(self._chain[:, :, 3], axis=1).sum())
+        outside = np.flatnonzero(np.abs(waypoints).max(axis=1) > length)
+        if len(outside) == 0:
+            return
+        position = waypoints[outside[0]]
+        raise UnreachablePlanError(
+            waypoint=int(outside[0]),
+            on_the_way=False,
+            position_m=position,
+            reason=Reason.OUT_OF_REACH,
+            detail=f'{np.abs(position).max() - length:.3f} m too far from the base',
         )
 
     def _beyond_reach(self, position: Array, rotation: Array) -> str | None:

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from reward_learning_ros.core.kernel_cache import njit
 
 Array = NDArray[np.float64]
 
@@ -104,6 +105,14 @@ def tool_pose_and_jacobian(
         jacobian[0, joint] = ay * dz - az * dy
         jacobian[1, joint] = az * dx - ax * dz
         jacobian[2, joint] = ax * dy - ay * dx
+
+
+@_compiled
+def tool_jacobians(chain: Array, joints_rad: Array, jacobians: Array) -> None:
+    """Compute the geometric Jacobians (n, 6, 7), written, for joints (n, 7)."""
+    position, rotation = np.empty(3), np.empty((3, 3))
+    for row in range(len(joints_rad)):
+        tool_pose_and_jacobian(chain, joints_rad[row], position, rotation, jacobians[row])
 
 
 @_compiled

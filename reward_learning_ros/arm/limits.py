@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ TOOL_SPEED_M_S = 3.0
 TOOL_ACCELERATION_M_S2 = 9.0
 
 # Rounding of a computed set-point is not a violation.
-_RELATIVE_TOLERANCE = 1e-9
+RELATIVE_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +234,77 @@ def check_set_points(
     )
 
 
+def check_braking(
+    limits: ArmLimits,
+    *,
+    positions_rad: ArrayLike,
+    velocities_rad_s: ArrayLike,
+    accelerations_rad_s2: ArrayLike,
+) -> tuple[Violation, ...]:
+    """Check whether every joint can still come to rest inside its position limits.
+
+    The hardest stop goes to full deceleration at full jerk and stays there. No other motion inside
+    the limits goes less far, so what this one violates cannot be avoided.
+
+    Args:
+        limits: what is allowed.
+        positions_rad: (7,) now.
+        velocities_rad_s: (7,) now.
+        accelerations_rad_s2: (7,) now, inside the limits.
+
+    Returns:
+        For each joint that cannot stop in time, where and when it would at the earliest.
+    """
+    position, velocity, acceleration = (
+        np.asarray(values, dtype=np.float64)
+        for values in (positions_rad, velocities_rad_s, accelerations_rad_s2)
+    )
+    direction = np.array([[-1.0], [1.0]])
+    distance, times = _braking_distance(
+        direction * velocity,
+        direction * acceleration,
+        limits.acceleration_rad_s2,
+        limits.jerk_rad_s3,
+    )
+    reached = position + direction * distance  # (2, 7)
+    return tuple(
+        replace(violation, time_sec=float(times[row, limits.joint_names.index(violation.what)]))
+        for row in range(2)
+        for violation in _worst(
+            'position',
+            'rad',
+            limits.joint_names,
+            np.zeros(1),
+            reached[row],
+            limits.position_lower_rad,
+            limits.position_upper_rad,
+        )
+    )
+
+
+def _braking_distance(
+    velocity: Array, acceleration: Array, max_acceleration: Array, max_jerk: Array
+) -> tuple[Array, Array]:
+    """How far forwards joints go at least, and when they are there; (..., 7) each."""
+    # At full jerk the velocity is v + a t - j t² / 2, until the deceleration is full.
+    until_full = np.maximum((acceleration + max_acceleration) / max_jerk, 0.0)
+    squared = acceleration**2 + 2.0 * max_jerk * velocity
+    goes_forwards = squared >= 0.0
+    until_rest = (acceleration + np.sqrt(np.maximum(squared, 0.0))) / max_jerk
+    jerking = np.maximum(np.minimum(until_rest, until_full), 0.0)
+    left = velocity + acceleration * jerking - max_jerk * jerking**2 / 2
+    left = np.where(until_rest > until_full, left, 0.0)
+    distance = (
+        velocity * jerking
+        + acceleration * jerking**2 / 2
+        - max_jerk * jerking**3 / 6
+        + left**2 / (2.0 * max_acceleration)
+    )
+    forwards = goes_forwards & (distance > 0.0)
+    time = np.where(forwards, jerking + left / max_acceleration, 0.0)
+    return np.where(forwards, distance, 0.0), time
+
+
 def _worst(
     quantity: str,
     unit: str,
@@ -252,7 +323,7 @@ def _worst(
     excess = np.maximum(lower - array, array - upper)
     # Anything that is not a number is worse than any number.
     excess = np.where(np.isfinite(array), excess, np.inf)
-    tolerance = _RELATIVE_TOLERANCE * np.maximum(np.abs(lower), np.abs(upper))
+    tolerance = RELATIVE_TOLERANCE * np.maximum(np.abs(lower), np.abs(upper))
     for column in map(int, np.flatnonzero((excess > tolerance).any(axis=0))):
         row = int(np.argmax(excess[:, column]))
         yield Violation(

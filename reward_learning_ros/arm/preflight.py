@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reward_learning_ros.arm.collision import ThresholdParameters
+from reward_learning_ros.arm.controllers import ACTIVE, spawner_command
 from reward_learning_ros.arm.description import JOINT_COUNT
 from reward_learning_ros.arm.impedance import COMPLIANT_STIFFNESS_NM, Impedance
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.parameters import ParameterError, Parameters, parameter
+from reward_learning_ros.parameters import ParameterError, parameter
 
 Array = NDArray[np.float64]
 
 
-# What is said of an arm that is too far from the start of its plan begins with this.
+# The check of how far the arm is from the start of its plan.
 START_POSE = 'start pose'
 
 
 @dataclass(frozen=True, kw_only=True)
-class PreflightParameters(Parameters):
+class PreflightParameters(ThresholdParameters):
     """What the controller and the arm are set to, and what is expected of them."""
 
     controller_stiffness_nm: tuple[float, ...] = parameter(
@@ -28,18 +31,6 @@ class PreflightParameters(Parameters):
         description='Proportional gain of each joint of the controller',
         minimum=0.1,
         unit='N·m/rad',
-    )
-    reflex_torque_nm: tuple[float, ...] = parameter(
-        (35.0, 35.0, 35.0, 35.0, 12.0, 12.0, 12.0),
-        description='External torque of each joint at which the arm stops in a reflex',
-        minimum=0.1,
-        unit='N·m',
-    )
-    detection_torque_nm: float = parameter(
-        1.0,
-        description='External torque at which a contact is noticed',
-        minimum=0.01,
-        unit='N·m',
     )
     expected_deflection_m: float = parameter(
         0.1,
@@ -65,14 +56,13 @@ class PreflightParameters(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ('controller_stiffness_nm', 'reflex_torque_nm'):
-            if len(getattr(self, name)) != JOINT_COUNT:
-                raise ParameterError(
-                    type(self).__name__,
-                    name,
-                    getattr(self, name),
-                    f'must be {JOINT_COUNT} numbers',
-                )
+        if len(self.controller_stiffness_nm) != JOINT_COUNT:
+            raise ParameterError(
+                type(self).__name__,
+                'controller_stiffness_nm',
+                self.controller_stiffness_nm,
+                f'must be {JOINT_COUNT} numbers',
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,14 +83,28 @@ class Check:
 
 
 def check_stream(
-    name: str, *, age_sec: float | None, rate_hz: float, config: PreflightParameters
+    name: str, *, age_sec: float | None, rate_hz: float | None, config: PreflightParameters
 ) -> Check:
-    """Look at the age and the rate of a state topic."""
+    """Look at the age and the rate of a state topic.
+
+    Args:
+        name: of the topic.
+        age_sec: of its last message; None if none has come.
+        rate_hz: None if it has not been heard for long enough to tell.
+        config: which rate is enough.
+    """
     if age_sec is None:
         return Check(
             name=name,
             found='nothing has come',
             advice='start the arm and its state broadcaster; check namespace and domain',
+            blocks=True,
+        )
+    if rate_hz is None:
+        return Check(
+            name=name,
+            found='has only just come',
+            advice='wait until its rate is known, half a second',
             blocks=True,
         )
     found = f'{rate_hz:.0f} Hz, {1e3 * age_sec:.0f} ms old'
@@ -133,7 +137,44 @@ def check_command_topic(*, publishers: int, subscribers: int, are_compatible: bo
     return Check(name='command topic', found=found, advice=advice, blocks=bool(advice))
 
 
-def check_thresholds(config: PreflightParameters, stop_torque_nm: Array) -> Check:
+def check_controllers(
+    states: Mapping[str, str] | None,
+    required: Sequence[str],
+    *,
+    namespace: str = '',
+    reason: str = '',
+) -> list[Check]:
+    """Look whether each controller that a session needs is active.
+
+    A joint trajectory controller that is only configured subscribes, and drops what it hears.
+
+    Args:
+        states: state of each controller by its name, as the controller manager lists them; None
+            if it could not be asked.
+        required: names of the controllers.
+        namespace: of the controller manager.
+        reason: why it could not be asked.
+    """
+    if states is None:
+        return [
+            Check(
+                name='controllers',
+                found=f'not known: {reason}',
+                advice='bring the arm up with franka_bringup; check namespace and domain',
+                blocks=True,
+            )
+        ]
+    checks = []
+    for name in required:
+        state = states.get(name, 'not loaded')
+        advice = '' if state == ACTIVE else f'`{spawner_command(name, namespace)}`'
+        checks.append(
+            Check(name=f'controller {name}', found=state, advice=advice, blocks=bool(advice))
+        )
+    return checks
+
+
+def check_thresholds(config: ThresholdParameters, stop_torque_nm: Array) -> Check:
     """Look whether contacts are noticed, playback holds and the arm stops in this order."""
     reflex = np.array(config.reflex_torque_nm)
     stop = np.asarray(stop_torque_nm)

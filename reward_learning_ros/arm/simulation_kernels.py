@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from reward_learning_ros.arm.kinematics_kernels import (
@@ -17,6 +16,7 @@ from reward_learning_ros.arm.kinematics_kernels import (
     solve_factorised,
     tool_pose_and_jacobian,
 )
+from reward_learning_ros.core.kernel_cache import njit
 
 Array = NDArray[np.float64]
 

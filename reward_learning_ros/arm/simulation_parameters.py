@@ -8,6 +8,7 @@ from reward_learning_ros.arm.description import JOINT_COUNT
 from reward_learning_ros.arm.impedance import COMPLIANT_DAMPING_NM_S, COMPLIANT_STIFFNESS_NM
 from reward_learning_ros.arm.worlds import SCENES
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
+from reward_learning_ros.parameters.thresholds import REFLEX_FORCE_N, REFLEX_TORQUE_NM
 
 NO_SCENE = 'none'
 
@@ -50,14 +51,14 @@ class SimulationParameters(Parameters):
         description='New trajectories blend out of what was asked for, not of what was measured',
     )
     reflex_torque_nm: tuple[float, ...] = parameter(
-        (35.0, 35.0, 35.0, 35.0, 12.0, 12.0, 12.0),
+        REFLEX_TORQUE_NM,
         description='External torque of each joint that makes the arm stop in a reflex',
         minimum=0.1,
         maximum=200.0,
         unit='N·m',
     )
     reflex_force_n: float = parameter(
-        70.0,
+        REFLEX_FORCE_N,
         description='External force at the tool that makes the arm stop in a reflex',
         minimum=0.1,
         maximum=500.0,

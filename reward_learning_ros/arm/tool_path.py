@@ -22,6 +22,10 @@ POSES_PER_SEGMENT = 8
 _LONGEST_STEP_M = 0.03
 _LONGEST_STEP_RAD = 0.1
 
+# Following a pose costs a few millionths of a second and timing it as much again: so many keep an
+# answer within a tenth. A plan through more has a thousand waypoints, or wanders for metres.
+MAX_POSES = 10_000
+
 # A rotation vector interpolates orientations well below half a turn only.
 _LARGEST_ROTATION_RAD = 3.0
 
@@ -78,6 +82,12 @@ def rotations_along(vectors: Array, first: Rotation, parameter: Array) -> Array:
         return np.ascontiguousarray(first.as_matrix()[None])
     along = Rotation.from_rotvec(curve(vectors, parameter).value)
     return np.ascontiguousarray((first * along).as_matrix())
+
+
+def require_pose_count(poses: int) -> None:
+    """Refuse a path through so many poses that following it would take too long."""
+    if poses > MAX_POSES:
+        raise InvalidInputError(f'the path has {poses} poses; allowed: up to {MAX_POSES}')
 
 
 def poses_per_segment(waypoints: Array, rotation_vectors: Array) -> int:

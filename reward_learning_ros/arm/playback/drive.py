@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reward_learning_ros.arm.joint_trajectory import MotionState
 from reward_learning_ros.arm.playback.guards import ArmView
 from reward_learning_ros.arm.playback.motion import Command, Motion
 from reward_learning_ros.arm.playback.parameters import PlaybackParameters
 from reward_learning_ros.arm.playback.planning import MotionPlanner
-from reward_learning_ros.arm.playback.time_law import Now, TimeLaw
-from reward_learning_ros.arm.timing import MotionState
+from reward_learning_ros.arm.playback.time_law import Now
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.interface.plan import Plan
 
 Array = NDArray[np.float64]
 
@@ -39,16 +37,18 @@ class SetPointError(RewardLearningError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Sent:
-    """What the controller was told last.
+class Departure:
+    """Where the next motion can begin.
 
     Attributes:
-        motion: what was meant.
-        braked: what was told: the same, but coming to rest at the end of the horizon.
+        state: in which it begins.
+        start_sec: when.
+        before: the motion that it takes over from; None if the arm stands.
     """
 
-    motion: Motion
-    braked: Motion
+    state: MotionState
+    start_sec: float
+    before: Motion | None = None
 
 
 class Drive:
@@ -62,112 +62,112 @@ class Drive:
         trusts_stamps: whether the controller's clock is known to agree with ours.
     """
 
-    def __init__(
-        self, config: PlaybackParameters, planner: MotionPlanner, clock: Callable[[], Now]
-    ) -> None:
+    def __init__(self, config: PlaybackParameters, planner: MotionPlanner) -> None:
         self.motion: Motion | None = None
         self.is_anchored = False
         self.trusts_stamps = True
         self._config = config
         self._planner = planner
-        self._clock = clock
-        self._sent: _Sent | None = None
+        # What the controller was told last: the motion, but coming to rest after the horizon.
+        self._braked: Motion | None = None
 
-    def approach(self, joints_rad: Array, view: ArmView, now_sec: float) -> None:
-        """Begin a slow move to a configuration, from where the controller holds or moves."""
-        start_sec = now_sec + self._config.replan_lead_sec
+    def is_at(self, joints_rad: Array, now_sec: float) -> bool:
+        """Tell whether the controller surely holds at a configuration (7,)."""
+        motion = self.motion
+        if motion is None or not self.is_anchored or not motion.rests(now_sec):
+            return False
+        distance = np.abs(joints_rad - motion.state(now_sec).positions_rad).max()
+        return bool(distance < _SAME_RAD)
+
+    def can_depart(self, view: ArmView) -> bool:
+        """Tell whether a motion can begin where the arm is."""
         if self.motion is not None and self.is_anchored:
-            start = self.motion.state(start_sec)
-            is_there = np.abs(joints_rad - start.positions_rad).max() < _SAME_RAD
-            if is_there and self.motion.rests(now_sec):
-                return
-        else:
-            positions, velocities = view.positions_rad, view.velocities_rad_s
-            assert positions is not None, 'guarded'
-            assert velocities is not None, 'guarded'
-            if np.abs(velocities).max() > _RESTING_RAD_S:
-                raise PlaybackRefusedError('the arm is not at rest')
-            start = MotionState(positions_rad=positions)
-            start_sec = now_sec + _ANCHOR_SEC
-        self.motion = self._planner.to_configuration(joints_rad, start, start_sec=start_sec)
-        self.is_anchored = True
+            return True
+        velocities = view.velocities_rad_s
+        assert velocities is not None, 'guarded'
+        return bool(np.abs(velocities).max() <= _RESTING_RAD_S)
 
-    def replace(self, plan: Plan, shift_m: Array, *, is_other: bool) -> bool:
-        """Change the rest of the motion without a step in position, velocity or acceleration.
+    def departure(self, view: ArmView, now_sec: float, lead_sec: float) -> Departure:
+        """Return where a motion to a configuration can begin.
 
         Args:
-            plan: along which it goes on.
-            shift_m: (3,) by which the plan is shifted.
-            is_other: whether it went along another plan so far.
+            view: where the arm is.
+            now_sec: now.
+            lead_sec: how far in the future, if the arm moves.
 
-        Returns:
-            Whether it was changed; so near to its end it is not.
+        Raises:
+            PlaybackRefusedError: the arm moves without having been told to.
         """
         motion = self.motion
-        assert motion is not None, 'something is being played'
-        lead_sec = self._config.replan_lead_sec
-        while lead_sec < self._config.horizon_sec:
-            start_sec = self._clock().steady_sec + lead_sec
-            parameter = motion.parameter(start_sec)
-            if parameter >= LAST_PARAMETER:
-                return False
-            speed = (motion.parameter(start_sec + 1e-3) - parameter) / 1e-3
-            trajectory = self._planner.rest(
-                plan, shift_m, parameter, speed, motion.state(start_sec), is_other=is_other
+        if motion is not None and self.is_anchored:
+            start_sec = max(now_sec + lead_sec, motion.take_over_sec)
+            return Departure(
+                state=motion.state(start_sec),
+                start_sec=start_sec,
+                before=None if motion.rests(now_sec) else motion,
             )
-            if self._clock().steady_sec + self._config.lead_sec / 2 < start_sec:
-                self.motion = Motion(
-                    trajectory=trajectory,
-                    law=TimeLaw(start_sec=start_sec),
-                    start_parameter=parameter,
-                )
-                return True
-            # Planning took longer than until the new motion was to begin: once more, later.
-            lead_sec *= 1.7
-        raise PlaybackRefusedError(
-            f'planning takes longer than {self._config.horizon_sec:.2f} s on this machine'
+        if not self.can_depart(view):
+            raise PlaybackRefusedError('the arm is not at rest')
+        positions = view.positions_rad
+        assert positions is not None, 'guarded'
+        return Departure(
+            state=MotionState(positions_rad=positions), start_sec=now_sec + _ANCHOR_SEC
         )
+
+    def yielding(self, joints_rad: Array, now_sec: float) -> Motion | None:
+        """Return the quick motion of the set-point to a configuration; None if it cannot go there.
+
+        Args:
+            joints_rad: (7,) where somebody pushed the arm to.
+            now_sec: now.
+        """
+        motion = self.motion
+        if motion is None:
+            return None
+        start_sec = now_sec + self._config.lead_sec
+        yielding = self._planner.yielding(joints_rad, motion.state(start_sec), start_sec=start_sec)
+        return None if yielding is None else yielding.taking_over(motion, start_sec, now_sec)
 
     def halt(self, now_sec: float) -> None:
         """Bring the motion to rest along its path, out of what the controller was told."""
-        sent = self._sent
-        if self.motion is None or sent is None:
-            # Nobody was told of a motion yet.
-            self.motion = None
+        motion, braked = self.motion, self._braked
+        if motion is None or braked is None:
             return
         begin_sec = now_sec + self._config.lead_sec
-        if self.motion.trajectory is not sent.motion.trajectory:
-            self.motion = sent.motion
-        if sent.braked.law.start_sec < begin_sec:
+        if braked.law.start_sec < begin_sec:
             # What was told is already coming to rest.
-            self.motion = sent.braked
-        elif self.motion.law.target_rate != 0.0:
-            self.motion = self.motion.ramped(begin_sec, 0.0, self._config.brake_sec)
+            self.motion = braked
+        elif motion.law.target_rate != 0.0:
+            self.motion = motion.ramped(begin_sec, 0.0, self._config.brake_sec)
+
+    def abandon(self) -> None:
+        """Tell the controller nothing more of the motion: the arm does not follow it."""
+        self.motion = None
+        self.is_anchored = False
+        self._braked = None
 
     def shift_time(self, by_sec: float) -> None:
         """Keep the motion where it is although its clock was set anew, as in a simulation."""
         if self.motion is not None:
             self.motion = self.motion.shifted(by_sec)
-        if self._sent is not None:
-            self._sent = _Sent(
-                motion=self._sent.motion.shifted(by_sec), braked=self._sent.braked.shifted(by_sec)
-            )
+        if self._braked is not None:
+            self._braked = self._braked.shifted(by_sec)
 
-    def command(self, now: Now) -> Command | None:
+    def command(self, now: Now, next_motion: Motion | None = None) -> Command | None:
         """Return what to tell the controller now, if anything.
+
+        Args:
+            now: the time.
+            next_motion: what the arm makes from now on; None goes on with the motion of before.
 
         Raises:
             SetPointError: a set-point leaves the limits. The controller is left with what it was
                 told before, which ends at rest.
         """
-        motion, sent = self.motion, self._sent
+        motion = next_motion or self.motion
         if motion is None:
             return None
-        if (
-            sent is not None
-            and sent.motion.trajectory is motion.trajectory
-            and motion.rests(now.steady_sec - self._config.lead_sec)
-        ):
+        if next_motion is None and motion.rests(now.steady_sec - self._config.lead_sec):
             return None
         braked = motion
         if motion.law.target_rate != 0.0:
@@ -181,8 +181,10 @@ class Drive:
         )
         violations = self._planner.violations(command)
         if violations:
-            self.motion = None if sent is None else sent.braked
+            self.motion = self._braked
             self.is_anchored = False
             raise SetPointError(f'set-points leave the limits: {violations[0]}')
-        self._sent = _Sent(motion=motion, braked=braked)
+        if next_motion is not None:
+            self.is_anchored = True
+        self.motion, self._braked = motion, braked
         return command

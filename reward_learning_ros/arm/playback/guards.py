@@ -7,12 +7,31 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.arm.playback.parameters import PlaybackParameters
 from reward_learning_ros.arm.robot_mode import RobotMode
 
 Array = NDArray[np.float64]
+
+# The share of the torque at which the arm holds down to which somebody still pushes it.
+_STILL_PUSHED = 0.25
+# The angle between the tool's reported and computed orientation that is no rounding any more.
+_MAX_TOOL_ANGLE_RAD = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objection:
+    """What forbids that the arm moves.
+
+    Attributes:
+        reason: in words.
+        is_push: whether somebody pushes the arm away: the arm then gives way.
+    """
+
+    reason: str
+    is_push: bool = False
 
 
 @dataclass(kw_only=True)
@@ -43,7 +62,10 @@ class ArmView:
     Attributes:
         joints: positions and velocities, (14,).
         torque: external torques, (7,).
-        mode: what the arm tells about itself; None where nobody tells.
+        pose: the tool's pose in the base frame as the arm reports it: position, quaternion, (7,).
+        mode: what the arm tells about itself; None where nobody told yet.
+        mode_arrival_sec: when it was told, where it is told again and again; None where only
+            changes are told.
         mode_reason: why, in words.
         command_publishers: who sends on the command topic, playback included.
         command_subscribers: who listens to it.
@@ -52,7 +74,9 @@ class ArmView:
 
     joints: Stream = field(default_factory=Stream)
     torque: Stream = field(default_factory=Stream)
+    pose: Stream = field(default_factory=Stream)
     mode: RobotMode | None = None
+    mode_arrival_sec: float | None = None
     mode_reason: str = ''
     command_publishers: int = 1
     command_subscribers: int = 0
@@ -76,7 +100,7 @@ class Guards:
     config: PlaybackParameters
     kinematics: Kinematics
 
-    def objection(self, view: ArmView, *, steady_sec: float, ros_ns: int) -> str | None:
+    def objection(self, view: ArmView, *, steady_sec: float, ros_ns: int) -> Objection | None:
         """Say why the arm must not move now, None if it may.
 
         Args:
@@ -84,17 +108,26 @@ class Guards:
             steady_sec: now, on the clock that never jumps.
             ros_ns: now, on the clock of ROS.
         """
-        return (
+        reason = (
             self._stale('robot state', view.joints, steady_sec)
             or self._clocks_apart(view.joints, ros_ns)
-            or self._wrong_mode(view)
+            or self._wrong_mode(view, steady_sec)
             or self._stale('external torque', view.torque, steady_sec)
-            or self._too_much_torque(view)
             or _graph(view)
             or _missing(view)
         )
+        if reason is not None:
+            return Objection(reason=reason)
+        return self._too_much_torque(view)
 
-    def deviation(self, view: ArmView, set_point_rad: Array) -> str | None:
+    def is_pushed(self, view: ArmView) -> bool:
+        """Tell whether somebody still pushes the arm that gives way to a push."""
+        if view.torque.values is None:
+            return False
+        limits = _STILL_PUSHED * np.array(self.config.stop_torque_nm)
+        return bool((np.abs(view.torque.values) > limits).any())
+
+    def deviation(self, view: ArmView, set_point_rad: Array) -> Objection | None:
         """Say that the tool is too far from its set-point, None if it is not."""
         assert view.positions_rad is not None, 'checked with the state'
         measured, wanted = self.kinematics.tool_poses(
@@ -103,9 +136,32 @@ class Guards:
         distance = float(np.linalg.norm(measured - wanted))
         if distance <= self.config.largest_deviation_m:
             return None
+        return Objection(
+            reason=f'the tool is {distance:.2f} m from its set-point; '
+            f'allowed: {self.config.largest_deviation_m:.2f}',
+            is_push=True,
+        )
+
+    def wrong_tool(self, view: ArmView, *, steady_sec: float) -> str | None:
+        """Say that the arm reports another tool pose than its joints give, None if it does not.
+
+        Where it reports none, or none any more, there is nothing to compare.
+        """
+        if self._stale('tool pose', view.pose, steady_sec) is not None:
+            return None
+        assert view.pose.values is not None, 'it is not stale'
+        assert view.positions_rad is not None, 'checked with the state'
+        position, rotation = self.kinematics.tool_poses(view.positions_rad)
+        distance = float(np.linalg.norm(view.pose.values[:3] - position))
+        turn = Rotation.from_quat(view.pose.values[3:7]) * Rotation.from_matrix(rotation).inv()
+        angle = float(turn.magnitude())
+        allowed = self.config.tool_pose_tolerance_m
+        if distance <= allowed and angle <= _MAX_TOOL_ANGLE_RAD:
+            return None
         return (
-            f'the tool is {distance:.2f} m from its set-point; '
-            f'allowed: {self.config.largest_deviation_m:.2f}'
+            f'the tool pose that the arm reports is {100 * distance:.1f} cm and '
+            f'{np.degrees(angle):.0f}° from the one computed: wrong hand or end-effector '
+            f'transform; allowed: {100 * allowed:.1f} cm, {np.degrees(_MAX_TOOL_ANGLE_RAD):.0f}°'
         )
 
     def _stale(self, what: str, stream: Stream, steady_sec: float) -> str | None:
@@ -128,13 +184,20 @@ class Guards:
             f'allowed: within {allowed:.2f}'
         )
 
-    def _wrong_mode(self, view: ArmView) -> str | None:
-        if view.mode is None or view.mode.follows_commands:
+    def _wrong_mode(self, view: ArmView, steady_sec: float) -> str | None:
+        if view.mode is None:
+            return 'the mode of the arm is not known' if self.config.requires_mode else None
+        if view.mode_arrival_sec is not None:
+            age_sec = steady_sec - view.mode_arrival_sec
+            allowed = self.config.state_timeout_sec
+            if age_sec > allowed:
+                return f'the mode of the arm is {age_sec:.2f} s old; allowed: {allowed:.2f}'
+        if view.mode.follows_commands:
             return None
         reason = f': {view.mode_reason}' if view.mode_reason else ''
         return f'the arm is in mode {view.mode.words}{reason}'
 
-    def _too_much_torque(self, view: ArmView) -> str | None:
+    def _too_much_torque(self, view: ArmView) -> Objection | None:
         assert view.torque.values is not None, 'checked before'
         limits = np.array(self.config.stop_torque_nm)
         excess = np.abs(view.torque.values) - limits
@@ -142,9 +205,10 @@ class Guards:
         if excess[joint] <= 0.0:
             return None
         name = self.kinematics.description.joint_names[joint]
-        return (
-            f'too large a force: external torque {view.torque.values[joint]:.1f} N·m at {name}; '
-            f'allowed: {limits[joint]:.1f}'
+        return Objection(
+            reason=f'too large a force: external torque {view.torque.values[joint]:.1f} N·m at '
+            f'{name}; allowed: {limits[joint]:.1f}',
+            is_push=True,
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from reward_learning_ros.arm.description import JOINT_COUNT
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
+from reward_learning_ros.parameters.thresholds import LARGEST_SHIFT_M, STOP_TORQUE_NM
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +98,7 @@ class PlaybackParameters(Parameters):
         unit='s',
     )
     stop_torque_nm: tuple[float, ...] = parameter(
-        (25.0, 25.0, 25.0, 25.0, 9.0, 9.0, 9.0),
+        STOP_TORQUE_NM,
         description='External torque of each joint that makes the arm hold; below the reflex',
         minimum=0.1,
         maximum=100.0,
@@ -110,6 +111,18 @@ class PlaybackParameters(Parameters):
         maximum=2.0,
         unit='m',
     )
+    requires_mode: bool = parameter(
+        False,
+        description='Whether the arm must not move while its mode is not known, as on a real arm',
+        read_only=True,
+    )
+    tool_pose_tolerance_m: float = parameter(
+        0.01,
+        description='How far the tool that the arm reports may be from the one computed',
+        minimum=0.001,
+        maximum=0.05,
+        unit='m',
+    )
     start_tolerance_m: float = parameter(
         0.03,
         description='How near the tool must come to the start of a plan before it is played',
@@ -118,7 +131,7 @@ class PlaybackParameters(Parameters):
         unit='m',
     )
     largest_shift_m: float = parameter(
-        0.4,
+        LARGEST_SHIFT_M,
         description='Farthest live shift of the plan that is taken',
         minimum=0.0,
         maximum=2.0,

@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from reward_learning_ros.arm.curve import RAMP_FRACTION
 from reward_learning_ros.arm.description import franka_arm
+from reward_learning_ros.arm.joint_trajectory import JointTrajectory, MotionState, SetPoints
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.arm.limits import (
     JOINT_ACCELERATION_RAD_S2,
@@ -18,15 +19,10 @@ from reward_learning_ros.arm.limits import (
     WorkspaceBox,
     check_set_points,
 )
-from reward_learning_ros.arm.playback.motion import Command, Motion
+from reward_learning_ros.arm.playback.motion import Command, Motion, PlannedPath
 from reward_learning_ros.arm.playback.parameters import PlaybackParameters
 from reward_learning_ros.arm.playback.time_law import TimeLaw
-from reward_learning_ros.arm.timing import (
-    JointTrajectory,
-    MotionState,
-    plan_joint_motion,
-    plan_motion,
-)
+from reward_learning_ros.arm.timing import plan_joint_motion, plan_motion, time_path
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.interface.plan import Plan
 
@@ -35,10 +31,13 @@ Array = NDArray[np.float64]
 _SHORTEST_APPROACH_SEC = 1.0
 # The rest of a plan takes at least this long, so that its end has time to slow down in.
 _SHORTEST_REST_SEC = 0.3
-# While the arm moves there is no time to look for ever slower motions. But however little is left
-# of a plan, another one may be far away: to join it, so much time may be taken.
-_SLOWEST_REST_FACTOR = 4.0
-_LONGEST_JOIN_SEC = 10.0
+# While the arm moves, it does not slow down by more than this. But however little is left of a
+# plan, another one may be far away: to join it, so much time may be taken.
+_MAX_REST_SCALING = 4.0
+_MAX_JOIN_SEC = 10.0
+# How long the set-point may take to where somebody pushed the arm: the shortest inside the limits.
+_SETTLING_SEC = (0.2, 0.3, 0.45, 0.7, 1.0, 1.5)
+_CHECK_SPACING_SEC = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,12 +79,14 @@ class MotionPlanner:
             ),
         )
 
+        self._warm_up()
+
     @property
     def home_rad(self) -> Array:
         """The configuration at home, (7,)."""
         return np.array(self.kinematics.description.home_rad)
 
-    def whole(self, plan: Plan) -> JointTrajectory:
+    def whole(self, plan: Plan) -> PlannedPath:
         """Plan the motion along a plan, from rest.
 
         Raises:
@@ -98,23 +99,68 @@ class MotionPlanner:
             raise InvalidInputError(f'the plan is in frame {plan.frame_id}; allowed: {base}')
         if len(plan.positions) < 2:
             raise InvalidInputError('the plan has a single pose; allowed: two or more')
-        return self._along(plan, np.zeros(3), plan.duration_sec, None, 0.0)
+        whole = self._along(plan, plan.positions, plan.duration_sec, None, 0.0)
+        return PlannedPath(plan=plan, whole=whole)
 
-    def rest(
+    def joining(
+        self, motion: Motion, path: PlannedPath, *, start_sec: float, now_sec: float
+    ) -> Motion:
+        """Plan the rest of a plan, out of a motion along another one, or along another shift.
+
+        Args:
+            motion: along a plan, and not at its end at the start.
+            path: along which it goes on.
+            start_sec: when it takes over, without a step in position, velocity or acceleration.
+            now_sec: now.
+
+        Raises:
+            UnreachablePlanError, LimitError: as in `whole`.
+        """
+        parameter = motion.parameter(start_sec)
+        speed = (motion.parameter(start_sec + 1e-3) - parameter) / 1e-3
+        made = motion.at(start_sec).path
+        is_other = made is None or made.plan is not path.plan
+        trajectory = self._rest(path, parameter, speed, motion.state(start_sec), is_other=is_other)
+        joined = Motion(
+            trajectory=trajectory,
+            law=TimeLaw(start_sec=start_sec),
+            path=path,
+            start_parameter=parameter,
+        )
+        return joined.taking_over(motion, start_sec, now_sec)
+
+    def standing(self, path: PlannedPath, parameter: float, *, now_sec: float) -> Motion:
+        """Plan the rest of a plan from rest, and let its time stand still.
+
+        Args:
+            path: the plan.
+            parameter: where on its curve to begin, below 1.
+            now_sec: now.
+
+        Raises:
+            UnreachablePlanError, LimitError: as in `whole`.
+        """
+        trajectory = path.whole if parameter == 0.0 else self._rest(path, parameter, 0.0, None)
+        return Motion(
+            trajectory=trajectory,
+            law=TimeLaw.halted(now_sec, 0.0),
+            path=path,
+            start_parameter=parameter,
+        )
+
+    def _rest(
         self,
-        plan: Plan,
-        shift_m: Array,
+        path: PlannedPath,
         parameter: float,
         speed: float,
         start: MotionState | None,
         *,
         is_other: bool = False,
     ) -> JointTrajectory:
-        """Plan the rest of a plan, out of a motion.
+        """Plan the rest of a plan.
 
         Args:
-            plan: the plan.
-            shift_m: (3,) by which it is shifted.
+            path: the plan.
             parameter: where on its curve to begin, below 1.
             speed: along the curve at the start, 1/s.
             start: the commanded state at the start; None starts at rest on the curve.
@@ -124,18 +170,18 @@ class MotionPlanner:
         # The rest goes at the speed that the whole has between its ramps. With c that speed and v
         # the one at the start, both per rest of the curve, and r the share of a ramp:
         # T = 1 / ((1 - r) c + r v / 2), as in `curve.progress`.
-        cruise = 1.0 / (plan.duration_sec * (1.0 - RAMP_FRACTION)) / left
+        cruise = 1.0 / (path.plan.duration_sec * (1.0 - RAMP_FRACTION)) / left
         duration = 1.0 / ((1.0 - RAMP_FRACTION) * cruise + RAMP_FRACTION / 2 * speed / left)
         duration = max(duration, _SHORTEST_REST_SEC)
-        join_factor = _LONGEST_JOIN_SEC / duration if is_other else 0.0
+        join_scaling = _MAX_JOIN_SEC / duration if is_other else 0.0
         return self._along(
-            plan,
-            shift_m,
+            path.plan,
+            path.plan.positions + path.shift_m,
             duration,
             start,
             parameter,
             start_speed=speed / left,
-            slowest_factor=max(_SLOWEST_REST_FACTOR, join_factor),
+            max_time_scaling=max(_MAX_REST_SCALING, join_scaling),
         )
 
     def to_configuration(
@@ -158,31 +204,54 @@ class MotionPlanner:
         )
         return Motion(trajectory=trajectory, law=TimeLaw(start_sec=start_sec))
 
-    def violations(self, command: Command) -> tuple[Violation, ...]:
-        """Return which limits the set-points of a command break."""
-        finite = np.isfinite(command.positions_rad).all()
+    def yielding(
+        self, joints_rad: Array, start: MotionState, *, start_sec: float
+    ) -> Motion | None:
+        """Bring the set-point quickly to a configuration; None if it cannot go there.
+
+        The work is that of a few checks: it may be done in the command loop.
+        """
+        for duration_sec in _SETTLING_SEC:
+            trajectory = JointTrajectory.settling(start, joints_rad, duration_sec)
+            count = round(duration_sec / _CHECK_SPACING_SEC) + 1
+            if not self.violations(trajectory.sample(np.linspace(0.0, duration_sec, count))):
+                return Motion(trajectory=trajectory, law=TimeLaw(start_sec=start_sec))
+        return None
+
+    def violations(self, points: Command | SetPoints) -> tuple[Violation, ...]:
+        """Return which limits set-points break."""
+        finite = np.isfinite(points.positions_rad).all()
         return check_set_points(
             self.command_limits,
-            times_sec=command.times_sec,
-            positions_rad=command.positions_rad,
-            velocities_rad_s=command.velocities_rad_s,
-            accelerations_rad_s2=command.accelerations_rad_s2,
-            tool_positions_m=self.kinematics.tool_poses(command.positions_rad)[0]
+            times_sec=points.times_sec,
+            positions_rad=points.positions_rad,
+            velocities_rad_s=points.velocities_rad_s,
+            accelerations_rad_s2=points.accelerations_rad_s2,
+            tool_positions_m=self.kinematics.tool_poses(points.positions_rad)[0]
             if finite
             else None,
         )
 
+    def _warm_up(self) -> None:
+        """Load or compile what would otherwise make the first motion wait for seconds."""
+        tool, rotation = self.kinematics.tool_poses(self.home_rad)
+        path = self.kinematics.follow(np.stack([tool, tool]), rotations=rotation)
+        for start in (None, MotionState(positions_rad=self.home_rad + 1e-3)):
+            time_path(
+                path, duration_sec=1.0, limits=self.limits, kinematics=self.kinematics, start=start
+            ).state(0.0)
+
     def _along(
         self,
         plan: Plan,
-        shift_m: Array,
+        positions_m: Array,
         duration_sec: float,
         start: MotionState | None,
         parameter: float,
         **timing: float,
     ) -> JointTrajectory:
         return plan_motion(
-            plan.positions + shift_m,
+            positions_m,
             duration_sec=duration_sec,
             limits=self.limits,
             kinematics=self.kinematics,

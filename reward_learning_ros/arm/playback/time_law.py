@@ -48,6 +48,11 @@ class TimeLaw:
     ramp_sec: float = 0.0
     before: TimeLaw | None = None
 
+    @classmethod
+    def halted(cls, time_sec: float, elapsed_sec: float) -> TimeLaw:
+        """Return the law under which time stands still."""
+        return cls(start_sec=time_sec, elapsed_sec=elapsed_sec, rate=0.0, target_rate=0.0)
+
     def at(self, times_sec: ArrayLike) -> tuple[Array, Array, Array]:
         """Return the motion's own time, its rate and the rate's slope at times (S,), each (S,)."""
         times = np.atleast_1d(np.asarray(times_sec, np.float64))

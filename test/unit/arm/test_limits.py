@@ -1,10 +1,18 @@
 """Set-points against the arm's limits."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from reward_learning_ros.arm.description import FR3
-from reward_learning_ros.arm.limits import ArmLimits, LimitError, WorkspaceBox, check_set_points
+from reward_learning_ros.arm.limits import (
+    ArmLimits,
+    LimitError,
+    WorkspaceBox,
+    check_braking,
+    check_set_points,
+)
 from reward_learning_ros.core.errors import InvalidInputError
 
 LIMITS = ArmLimits.of(FR3)
@@ -111,3 +119,59 @@ def test_the_error_carries_all_violations():
     assert len(error.violations) == 7
     assert 'fr3_joint1' in str(error)
     assert 'fr3_joint7' in str(error)
+
+
+def hardest_stop(position, velocity, acceleration, max_acceleration, max_jerk):
+    """How far upwards a joint goes that brakes as hard as it may, in small steps of time."""
+    step, farthest = 1e-5, position
+    for _ in range(40_000):
+        acceleration = max(acceleration - max_jerk * step, -max_acceleration)
+        velocity += acceleration * step
+        position += velocity * step
+        farthest = max(farthest, position)
+        if velocity < 0.0 and acceleration < 0.0:
+            break
+    return farthest
+
+
+@pytest.mark.parametrize('seed', range(12))
+@pytest.mark.parametrize('direction', [-1.0, 1.0])
+def test_braking_goes_as_far_as_the_hardest_stop(seed, direction):
+    rng = np.random.default_rng(seed)
+    soft = dataclasses.replace(LIMITS, jerk_rad_s3=np.full(7, 10.0 ** rng.uniform(1.5, 3.7)))
+    joint = int(rng.integers(7))
+    positions, velocities, accelerations = AT_HOME[0].copy(), np.zeros(7), np.zeros(7)
+    limit = (LIMITS.position_upper_rad if direction > 0.0 else LIMITS.position_lower_rad)[joint]
+    positions[joint] = limit - 1e-3 * direction
+    velocities[joint] = rng.uniform(-0.2, 2.0) * direction
+    accelerations[joint] = rng.uniform(-9.0, 9.0) * direction
+    farthest = hardest_stop(
+        direction * positions[joint],
+        direction * velocities[joint],
+        direction * accelerations[joint],
+        soft.acceleration_rad_s2[joint],
+        soft.jerk_rad_s3[joint],
+    )
+    violations = check_braking(
+        soft,
+        positions_rad=positions,
+        velocities_rad_s=velocities,
+        accelerations_rad_s2=accelerations,
+    )
+    if farthest < direction * limit:
+        assert violations == ()
+    else:
+        (violation,) = violations
+        assert violation.what == f'fr3_joint{joint + 1}'
+        assert direction * violation.value == pytest.approx(farthest, abs=2e-4)
+        assert violation.time_sec > 0.0
+
+
+def test_rest_and_motion_away_from_a_limit_need_no_room_to_brake():
+    for velocity in (0.0, -1.0):
+        assert not check_braking(
+            LIMITS,
+            positions_rad=LIMITS.position_upper_rad,
+            velocities_rad_s=np.full(7, velocity),
+            accelerations_rad_s2=np.full(7, 0.0),
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -47,10 +48,44 @@ class Faults:
     torque_silent: bool = False
     joints_nan: bool = False
     torque_nan: bool = False
+    mode_silent: bool = False
+    pose_silent: bool = False
+    tool_offset_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
     controller_lost: bool = False
     playback_dead: bool = False
     other_publishers: int = 0
     clock_offset_ns: int = 0
+    time_offset_ns: int = 0
+
+
+class SlowExecutor(Executor):
+    """Does one piece of work after the other, each in a given simulated time."""
+
+    def __init__(self, now_sec: Callable[[], float]) -> None:
+        self.work_sec = 0.0
+        self._now_sec = now_sec
+        self._queue: list[tuple[Future, Callable]] = []
+        self._done_sec = 0.0
+
+    def submit(self, function, /, *arguments, **options):
+        if not self._queue:
+            self._done_sec = self._now_sec() + self.work_sec
+        future = Future()
+        self._queue.append((future, lambda: function(*arguments, **options)))
+        self.work()
+        return future
+
+    def work(self) -> None:
+        """Do what is done by now."""
+        while self._queue and self._done_sec <= self._now_sec() + 1e-9:
+            future, function = self._queue.pop(0)
+            self._done_sec = self._now_sec() + self.work_sec
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(function())
+            except Exception as error:
+                future.set_exception(error)
 
 
 @dataclass
@@ -59,11 +94,14 @@ class Bench:
 
     simulation: SimulationParameters = field(default_factory=SimulationParameters)
     config: PlaybackParameters = field(default_factory=PlaybackParameters)
+    planning_sec: float = 0.0
 
     def __post_init__(self) -> None:
         self.arm = SimulatedArm(self.simulation, start_ns=100 * SECOND_NS)
         self.faults = Faults()
-        self.playback = Playback(self.config, self.now)
+        self.executor = SlowExecutor(lambda: self.now().steady_sec)
+        self.executor.work_sec = self.planning_sec
+        self.playback = Playback(self.config, self.now, self.executor)
         self.commands: list[Command] = []
         self.states: list[PlaybackState] = []
         self.set_points: list[np.ndarray] = []
@@ -71,10 +109,8 @@ class Bench:
         self.tick()
 
     def now(self) -> Now:
-        return Now(
-            ros_ns=self.arm.time_ns + self.faults.clock_offset_ns,
-            steady_sec=self.arm.time_ns / SECOND_NS,
-        )
+        time_ns = self.arm.time_ns + self.faults.time_offset_ns
+        return Now(ros_ns=time_ns + self.faults.clock_offset_ns, steady_sec=time_ns / SECOND_NS)
 
     def run(self, seconds: float, each_tick: Callable[[], None] | None = None) -> None:
         for _ in range(round(seconds * 1000)):
@@ -96,10 +132,16 @@ class Bench:
 
     def start(self, plan: Plan | None = None, *, play_sec: float = 0.0) -> None:
         """Give a plan, start it, and play it for a while."""
-        self.playback.set_plan(plan or straight_plan(self.arm.time_ns))
+        self.give(plan or straight_plan(self.arm.time_ns))
         self.playback.start()
         self.run_until(PlaybackState.PLAYING)
         self.run(play_sec)
+
+    def give(self, plan: Plan) -> None:
+        """Give a plan, and wait until it is the one in use."""
+        self.playback.set_plan(plan)
+        while self.playback.status().plan_stamp_ns != plan.stamp_ns:
+            self.run(0.02)
 
     def tick(self) -> None:
         faults, view = self.faults, self.playback.view
@@ -111,11 +153,18 @@ class Bench:
         if not faults.torque_silent:
             torque = told[kernels.EXTERNAL_TORQUE] * (np.nan if faults.torque_nan else 1.0)
             view.torque.take(torque, time_ns, now_sec)
+        if not faults.pose_silent:
+            pose = told[kernels.POSE].copy()
+            pose[:3] += faults.tool_offset_m
+            view.pose.take(pose, time_ns, now_sec)
+        if not faults.mode_silent:
+            view.mode_arrival_sec = now_sec
         view.mode, view.mode_reason = self.arm.mode, self.arm.mode_reason
         view.command_subscribers = 0 if faults.controller_lost else 1
         view.command_publishers = 1 + faults.other_publishers
         if faults.playback_dead:
             return
+        self.executor.work()
         command = self.playback.tick()
         if command is None:
             return

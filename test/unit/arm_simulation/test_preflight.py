@@ -12,6 +12,7 @@ from reward_learning_ros.arm.playback import PlaybackParameters
 from reward_learning_ros.arm.preflight import (
     PreflightParameters,
     check_command_topic,
+    check_controllers,
     check_start,
     check_stiffness,
     check_stream,
@@ -68,3 +69,21 @@ def test_commands_need_one_publisher_and_a_controller(
 def test_the_tool_must_be_near_the_plan():
     assert not check_start(CONFIG, np.zeros(3), np.array([0.3, 0.0, 0.0])).blocks
     assert check_start(CONFIG, np.zeros(3), np.array([0.0, 0.9, 0.0])).blocks
+
+
+def test_a_controller_must_be_active_not_only_subscribe():
+    states = {'broadcaster': 'active', 'arm': 'inactive'}
+    broadcaster, arm, other = check_controllers(
+        states, ('broadcaster', 'arm', 'other'), namespace='/left'
+    )
+    assert not broadcaster.blocks
+    assert (arm.found, arm.blocks) == ('inactive', True)
+    assert 'spawner arm' in arm.advice
+    assert '__ns:=/left' in arm.advice
+    assert (other.found, other.blocks) == ('not loaded', True)
+
+
+def test_controllers_that_nobody_knows_of_are_not_taken_for_active():
+    (check,) = check_controllers(None, ('arm',), reason='it does not answer')
+    assert check.blocks
+    assert 'it does not answer' in check.found

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from reward_learning_ros.arm.description import FR3
 from reward_learning_ros.arm.trajectory_follower import TrajectoryFollower, TrajectoryRefusedError
@@ -36,6 +39,25 @@ def random_trajectory(rng, *, stamp_ns=0, order=None, derivatives=2):
     )
 
 
+@st.composite
+def trajectories(draw):
+    count = draw(st.integers(2, 5))
+    steps_sec = draw(st.lists(st.floats(0.2, 1.0), min_size=count, max_size=count))
+    values = arrays(np.float64, (count, 7), elements=st.floats(-1.0, 1.0))
+    velocities = draw(values)
+    velocities[-1] = 0.0
+    return JointTrajectory(
+        joint_names=NAMES,
+        positions=HOME + draw(values),
+        times_sec=np.cumsum(steps_sec),
+        velocities=velocities,
+        accelerations=draw(st.none() | values),
+    )
+
+
+TRAJECTORIES = trajectories()
+
+
 def accept(follower, trajectory, time_ns):
     follower.accept(trajectory, time_ns, follower.sample(time_ns))
 
@@ -54,13 +76,14 @@ def test_it_passes_through_every_point_as_told(follower, derivatives):
             np.testing.assert_allclose(point[2], trajectory.accelerations[index], atol=1e-5)
 
 
-@pytest.mark.parametrize('seed', range(5))
-def test_replaced_in_mid_motion_it_keeps_position_and_velocity(follower, seed):
-    rng = np.random.default_rng(seed)
-    accept(follower, random_trajectory(rng), START)
-    time_ns = START + round(rng.uniform(0.05, 0.5) * 1e9)
+@settings(max_examples=40)
+@given(TRAJECTORIES, TRAJECTORIES, st.integers(0, 6 * SECOND))
+def test_replaced_in_mid_motion_it_keeps_position_and_velocity(first, second, passed_ns):
+    follower = TrajectoryFollower(NAMES, start_rad=HOME, epoch_ns=START)
+    accept(follower, first, START)
+    time_ns = START + passed_ns
     before = follower.sample(time_ns)
-    accept(follower, random_trajectory(rng), time_ns)
+    accept(follower, second, time_ns)
     after = follower.sample(time_ns)
     np.testing.assert_allclose(after[:2], before[:2], atol=1e-9)
 
