@@ -1,4 +1,9 @@
-"""A session: the nodes that `reward_learning session` starts, from the same description."""
+"""A session: the nodes that `reward_learning session` starts, from the same description.
+
+When the session has ended, playback ends first, then the other nodes, then who records, and the
+bringup of a real arm with the launch itself. Ctrl-C of `ros2 launch` reaches all at once: the last
+set-points of playback end at rest, and the driver stops the arm when its controllers are gone.
+"""
 
 import signal
 import sys
@@ -20,7 +25,7 @@ from launch_ros.actions import Node
 from launch import LaunchDescription
 from reward_learning_ros.core.tasks import load_task
 from reward_learning_ros.parameters import from_texts, specifications, text_of
-from reward_learning_ros.session.description import CONDUCTOR, PACKAGE, RECORDER, begin
+from reward_learning_ros.session.description import CONDUCTOR, PACKAGE, PLAYBACK, RECORDER, begin
 from reward_learning_ros.session.launching import launch_parameters
 from reward_learning_ros.session.parameters import SessionParameters
 from reward_learning_ros.session.supervisor import may_start_again
@@ -92,6 +97,7 @@ class _Session:
         self._starts = dict.fromkeys(nodes, 0)
         self._actions = {}
         self._is_ended = False
+        self._interrupted = set()
 
     def on_prepared(self, event, context):
         """Return the actions after the task was prepared, or could not be."""
@@ -126,12 +132,10 @@ class _Session:
         del self._actions[name]
         if context.is_shutdown:
             return None
-        if self._is_ended:
-            return self._on_end(name)
         if name == CONDUCTOR and code == 0:
             self._is_ended = True
-            # Who records ends last.
-            return [self._interrupt(other) for other in self._actions if other != RECORDER]
+        if self._is_ended:
+            return self._on_end(name)
         if not may_start_again(code, self._starts[name]):
             return Shutdown(reason=f'{name} ended with code {code}, and does so every time')
         return [
@@ -143,9 +147,15 @@ class _Session:
         if name == RECORDER:
             end = Shutdown(reason='the session has ended')
             return _command('conclude', str(self._folder.path), on_exit=end)
-        return self._interrupt(RECORDER) if list(self._actions) == [RECORDER] else None
+        # Playback first, who records last; a group waits until the one before has ended.
+        for group in ({PLAYBACK}, set(self.nodes) - {PLAYBACK, RECORDER}, {RECORDER}):
+            running = group.intersection(self._actions)
+            if running:
+                return [self._interrupt(other) for other in sorted(running - self._interrupted)]
+        return None
 
     def _interrupt(self, name):
+        self._interrupted.add(name)
         action = self._actions[name]
         return EmitEvent(
             event=SignalProcess(

@@ -1,4 +1,4 @@
-"""Topics and services around the arm that franka_ros2 does not have."""
+"""Topics and services around the arm, besides its state: simulated, franka_ros2, ros2_control."""
 
 from __future__ import annotations
 
@@ -13,6 +13,15 @@ ROBOT_MODE_KEY = 'robot_mode'
 
 ERROR_RECOVERY_SERVICE = 'simulated_arm/error_recovery'
 USER_STOP_SERVICE = 'simulated_arm/user_stop'
+
+# Of ros2_control's controller manager, in the arm's namespace.
+LIST_CONTROLLERS_SERVICE = 'controller_manager/list_controllers'
+SWITCH_CONTROLLER_SERVICE = 'controller_manager/switch_controller'
+LIST_HARDWARE_SERVICE = 'controller_manager/list_hardware_components'
+SET_HARDWARE_STATE_SERVICE = 'controller_manager/set_hardware_component_state'
+# Of franka_hardware, in the same process.
+COLLISION_BEHAVIOR_SERVICE = 'service_server/set_full_collision_behavior'
+ERROR_RECOVERY_ACTION = 'action_server/error_recovery'
 
 # As franka_robot_state_broadcaster publishes robot_state and joint_states.
 RELIABLE_STATE_QOS = QoSProfile(

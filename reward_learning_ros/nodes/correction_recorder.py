@@ -82,7 +82,9 @@ class CorrectionRecorderNode(Node):
             jacobian=kinematics.jacobian,
             timeline=timeline,
         )
-        self.teleoperation = TeleoperationRecorder(timeline, config, config)
+        self.teleoperation = TeleoperationRecorder(
+            timeline, config, config, largest_shift_m=config.largest_shift_m
+        )
         self._is_told_to_learn = False
         # What was learned of the bias of torques that are external ones (True) or not (False).
         self._learned = dict.fromkeys((True, False), ContactDetector(config).snapshot())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from reward_learning_ros.arm import simulation_kernels as kernels
 from reward_learning_ros.arm.simulation import SimulatedArm
+from reward_learning_ros.nodes.installed_interfaces import find_interface
 from reward_learning_ros.nodes.packed_messages import PackedMessage, marks, stamp_bytes
 
 Array = NDArray[np.float64]
@@ -22,10 +22,7 @@ _BYTES_TO_MODE = 8
 
 def robot_state_type() -> Any:
     """Return the type of robot_state, None where franka_msgs is not installed."""
-    try:
-        return importlib.import_module('franka_msgs.msg').FrankaRobotState
-    except ImportError:
-        return None
+    return find_interface('franka_msgs/msg/FrankaRobotState')
 
 
 class RobotStateMessage:

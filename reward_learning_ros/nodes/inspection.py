@@ -7,7 +7,6 @@ middleware that is not installed right may end the process that loads it.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import json
 import sys
 import time
@@ -20,6 +19,7 @@ from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 
+from reward_learning_ros.nodes.installed_interfaces import find_interface
 from reward_learning_ros.nodes.names import FRANKA_REQUIRED_TOPICS, FRANKA_TOPIC_TYPES
 from reward_learning_ros.nodes.running import events_executor
 
@@ -72,7 +72,7 @@ def inspect_topics(
     arrivals: dict[str, list[float]] = {}
     subscriptions = []
     for relative, type_name in expected.items():
-        message_class = _message_class(type_name)
+        message_class = find_interface(type_name)
         if message_class is None:
             continue
         times = arrivals.setdefault(relative, [])
@@ -132,14 +132,6 @@ def rate_of(arrivals: list[float]) -> float:
 
 def _full_name(namespace: str, relative: str) -> str:
     return '/'.join(('', *(part for part in namespace.split('/') if part), relative))
-
-
-def _message_class(type_name: str) -> Any:
-    package, _, name = type_name.split('/')
-    try:
-        return getattr(importlib.import_module(f'{package}.msg'), name)
-    except ImportError:
-        return None
 
 
 def main() -> int:

@@ -42,7 +42,11 @@ INFERENCE_UNDO_SERVICE = 'inference/undo'
 INFERENCE_RESET_SERVICE = 'inference/reset'
 SESSION_ACCEPT_SERVICE = 'session/accept'
 SESSION_FINISH_SERVICE = 'session/finish'
+SESSION_BEGIN_SERVICE = 'session/begin'
 SESSION_CONTINUE_SERVICE = 'session/continue'
+SESSION_HOME_SERVICE = 'session/home'
+SESSION_HAND_OVER_SERVICE = 'session/hand_over'
+SESSION_RECOVER_SERVICE = 'session/recover'
 
 # Best effort hears reliable publishers too (older franka_ros2 releases, rosbag2 play), while a
 # reliable subscriber would hear nothing from a best-effort one. Only the newest value counts.
@@ -122,11 +126,12 @@ FRANKA_TOPIC_TYPES = {
     ROBOT_STATE_TOPIC: 'franka_msgs/msg/FrankaRobotState',
     JOINT_STATES_TOPIC: 'sensor_msgs/msg/JointState',
 }
-# Without these no correction can be felt, placed or played.
+# Without these no correction can be felt, placed or played, and the mode of the arm is unknown.
 FRANKA_REQUIRED_TOPICS = (
     EXTERNAL_JOINT_TORQUES_TOPIC,
     MEASURED_JOINT_STATES_TOPIC,
     CURRENT_POSE_TOPIC,
+    ROBOT_STATE_TOPIC,
 )
 
 

@@ -17,23 +17,27 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy
 from sensor_msgs.msg import JointState
 
+from reward_learning_ros.arm.controllers import ARM_CONTROLLER, STATE_BROADCASTER
 from reward_learning_ros.arm.description import franka_arm
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.arm.preflight import (
     Check,
     PreflightParameters,
     check_command_topic,
+    check_controllers,
     check_stiffness,
     check_stream,
     check_thresholds,
 )
 from reward_learning_ros.interface import joint_reading_from_message
 from reward_learning_ros.nodes import names
+from reward_learning_ros.nodes.controller_watch import ControllerWatch
 from reward_learning_ros.nodes.inspection import rate_of
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.running import NodeFinished, events_executor, run
 from reward_learning_ros.nodes.sign_test import SignTest
 from reward_learning_ros.parameters import parameter
+from reward_learning_ros.parameters.thresholds import STOP_TORQUE_NM
 
 _SAMPLE_SEC = 0.02
 
@@ -44,13 +48,13 @@ class PreflightNodeParameters(PreflightParameters):
 
     prefix: str = parameter('fr3', description='Prefix of joints and frames')
     controller: str = parameter(
-        'fr3_arm_controller', description='Name of the joint trajectory controller'
+        ARM_CONTROLLER, description='Name of the joint trajectory controller'
     )
     seconds: float = parameter(
         3.0, description='How long to listen', minimum=0.2, maximum=600.0, unit='s'
     )
     stop_torque_nm: tuple[float, ...] = parameter(
-        (25.0, 25.0, 25.0, 25.0, 9.0, 9.0, 9.0),
+        STOP_TORQUE_NM,
         description='External torque of each joint at which playback holds',
         minimum=0.1,
         unit='N·m',
@@ -74,6 +78,7 @@ class PreflightNode(Node):
         self._config = declare(self, PreflightNodeParameters)
         self._kinematics = Kinematics(description=franka_arm(prefix=self._config.prefix))
         self._sign_test = SignTest(self._kinematics, torque_sign=self._config.torque_sign)
+        self._controllers = ControllerWatch(self)
         self._arrivals: dict[str, list[float]] = {}
         self._joints: np.ndarray | None = None
         self._torque: np.ndarray | None = None
@@ -138,6 +143,12 @@ class PreflightNode(Node):
                     for info in listeners
                 ),
             )
+        )
+        checks += check_controllers(
+            self._controllers.states,
+            (STATE_BROADCASTER, self._config.controller),
+            namespace=self.get_namespace(),
+            reason=self._controllers.reason,
         )
         checks.append(check_thresholds(self._config, np.array(self._config.stop_torque_nm)))
         if self._joints is not None:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
-from reward_learning_ros.arm.preflight import START_POSE
+from reward_learning_ros.arm.playback.requests import RequestAges
 from reward_learning_ros.bags.reading import BagReader
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
@@ -27,7 +28,8 @@ from reward_learning_ros.interface import (
 )
 from reward_learning_ros.interface.records import stamp_ns_of
 from reward_learning_ros.nodes import names
-from reward_learning_ros.nodes.conducting import Action, Conductor, SessionView
+from reward_learning_ros.nodes.arm_services import FrankaArmServices, SimulatedArmServices
+from reward_learning_ros.nodes.controller_watch import ControllerWatch
 from reward_learning_ros.nodes.conversions import (
     correction_from_message,
     inference_status_from_message,
@@ -37,18 +39,39 @@ from reward_learning_ros.nodes.conversions import (
     session_status_to_message,
 )
 from reward_learning_ros.nodes.heartbeat import Heartbeat, HeartbeatWatch
+from reward_learning_ros.nodes.installed_interfaces import MissingInterfaceError
 from reward_learning_ros.nodes.parameters import declare
+from reward_learning_ros.nodes.polled_service import PolledService
+from reward_learning_ros.nodes.recovery import Recovery
 from reward_learning_ros.nodes.running import NodeFinished, run
 from reward_learning_ros.nodes.session_conductor_parameters import SessionConductorParameters
+from reward_learning_ros.nodes.session_machine import (
+    ASKING,
+    Action,
+    Event,
+    Request,
+    SessionMachine,
+    SessionRefusedError,
+    SessionView,
+)
+from reward_learning_ros.parameters.arms import SIMULATED
 
 INFERENCE = 'reward_inference'
 
 _PERIOD_SEC = 0.1
-# Between two requests of playback: a refused one is not repeated at once.
-_REQUEST_PERIOD_SEC = 1.0
+# A conductor that looks less often than this was asleep.
+_MAX_GAP_SEC = 0.5
 # How long the last status stays on the wire, for those who record it.
 _FAREWELL_SEC = 1.0
 
+# States in which the arm moves, or is about to.
+_ON_THE_WAY = (
+    *ASKING,
+    SessionState.DEPARTING,
+    SessionState.PLAYING,
+    SessionState.RETURNING,
+    SessionState.HOMING,
+)
 _SERVICES = {
     Action.START: names.PLAYBACK_START_SERVICE,
     Action.STOP: names.PLAYBACK_STOP_SERVICE,
@@ -63,7 +86,7 @@ class SessionConductorNode(Node):
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__('session_conductor', context=context)
         config = self._config = declare(self, SessionConductorParameters)
-        self.conductor = Conductor(config, _status_before(config.bag, self._session_topic()))
+        self.machine = SessionMachine(config, _status_before(config.bag, self._session_topic()))
         self._watch = HeartbeatWatch(self, config.watched_nodes, config.watch_timeout_sec)
         self._heartbeat = Heartbeat(self)
         self._playback: PlaybackStatus | None = None
@@ -72,8 +95,6 @@ class SessionConductorNode(Node):
         self._corrections: set[int] = set()
         self._last_heard_ns = 0
         self._published: SessionStatus | None = None
-        self._is_asking = False
-        self._next_request_sec = 0.0
         self._end_sec: float | None = None
         self._status_publisher = self.create_publisher(
             DiagnosticStatus, names.SESSION_STATUS_TOPIC, names.LATCHED_QOS
@@ -93,26 +114,56 @@ class SessionConductorNode(Node):
         self.create_subscription(
             DiagnosticStatus, names.RECORDER_STATUS_TOPIC, self._on_recorder, names.LATCHED_QOS
         )
+        self._controllers = ControllerWatch(self) if config.controllers else None
+        self._recovery: Recovery | None = None
+        self._no_recovery = ''
+        try:
+            self._recovery = Recovery(self, self._arm_services().do)
+        except MissingInterfaceError as error:
+            # A session without recovery is one that a person recovers by hand.
+            self._no_recovery = str(error)
+            self.get_logger().error(f'session/recover will not work: {error}')
         # Not `_clients`, which is rclpy's own.
         self._playback_clients = {
             action: self.create_client(Trigger, service) for action, service in _SERVICES.items()
         }
         for service, act in (
-            (names.SESSION_ACCEPT_SERVICE, self.conductor.accept),
-            (names.SESSION_FINISH_SERVICE, self.conductor.finish),
-            (names.SESSION_CONTINUE_SERVICE, self.conductor.go_on),
+            (names.SESSION_ACCEPT_SERVICE, self.machine.accept),
+            (names.SESSION_FINISH_SERVICE, self.machine.finish),
+            (names.SESSION_HAND_OVER_SERVICE, self.machine.hand_over),
         ):
             self.create_service(
                 Trigger,
                 service,
                 lambda request, response, act=act: self._on_service(act, response),
             )
+        self._request_ages = RequestAges(max_gap_sec=_MAX_GAP_SEC, clock=time.monotonic)
+        self._consents = tuple(
+            (PolledService(self, Trigger, service), event)
+            for service, event in (
+                (names.SESSION_BEGIN_SERVICE, Event.BEGIN),
+                (names.SESSION_CONTINUE_SERVICE, Event.CONTINUE),
+                (names.SESSION_HOME_SERVICE, Event.HOME),
+            )
+        )
+        self.create_service(
+            Trigger,
+            names.SESSION_RECOVER_SERVICE,
+            self._on_recover,
+            # It waits for the arm: in the group of all others it would block what it waits for.
+            callback_group=ReentrantCallbackGroup(),
+        )
         # By the wall: it must also see that simulated time stands still.
         self.create_timer(
             _PERIOD_SEC, self._on_tick, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
         self._publish()
         self.get_logger().info('the conductor is up')
+
+    def _arm_services(self) -> SimulatedArmServices | FrankaArmServices:
+        if self._config.arm == SIMULATED:
+            return SimulatedArmServices(self)
+        return FrankaArmServices(self, (*self._config.controllers,))
 
     def _on_playback(self, message: DiagnosticStatus) -> None:
         try:
@@ -154,7 +205,53 @@ class SessionConductorNode(Node):
             response.success = True
         return response
 
+    def _take_consents(self) -> None:
+        """Use each consent at once, unless it was sent too long ago."""
+        self._request_ages.stay_awake()
+        for service, event in self._consents:
+            for request in service.take():
+                request.respond(self._use(event, request.age_sec))
+
+    def _use(self, event: Event, age_sec: float | None) -> Trigger.Response:
+        """Ask playback for what is consented to; what it makes of it, the status tells."""
+        refusal = self._request_ages.refusal(age_sec)
+        try:
+            if refusal is not None:
+                raise SessionRefusedError(f'no {event.value} now: {refusal}')
+            request = self.machine.consent(event, time.monotonic())
+        except RewardLearningError as error:
+            return Trigger.Response(success=False, message=str(error))
+        self._ask(request)
+        self._publish()
+        return Trigger.Response(
+            success=True,
+            message=f'playback is asked to {request.action.value}; see session/status',
+        )
+
+    async def _on_recover(self, request: Any, response: Any) -> Any:
+        """Recover the arm, which neither moves it nor consents to a motion; report each step."""
+        try:
+            if self.machine.state in _ON_THE_WAY:
+                raise SessionRefusedError(f'no recovery now: {self.machine.state.words}')
+            if self._recovery is None:
+                raise SessionRefusedError(self._no_recovery)
+            finished = self._recovery.begin()
+        except RewardLearningError as error:
+            response.success, response.message = False, str(error)
+            return response
+        # Before anything else is asked for: while the arm is recovered nothing is consented to.
+        self._look()
+        sequence = await finished
+        response.success, response.message = sequence.is_complete, sequence.report
+        return response
+
     def _on_tick(self) -> None:
+        self._look()
+        self._take_consents()
+        if self.machine.state is SessionState.ENDED:
+            self._say_farewell()
+
+    def _look(self) -> None:
         view = SessionView(
             playback=self._playback,
             missing=self._missing(),
@@ -162,12 +259,10 @@ class SessionConductorNode(Node):
             is_inferring=self._is_inferring(),
             is_pushing=self._recorder.is_pushing(self._last_heard_ns),
         )
-        action = self.conductor.decide(view)
-        if action is not None:
-            self._ask(action)
+        request = self.machine.look(view, time.monotonic())
+        if request is not None:
+            self._ask(request)
         self._publish()
-        if self.conductor.status.state is SessionState.ENDED:
-            self._say_farewell()
 
     def _missing(self) -> tuple[str, ...]:
         missing: tuple[str, ...] = self._watch.missing
@@ -176,6 +271,10 @@ class SessionConductorNode(Node):
         if is_starting and INFERENCE in self._config.watched_nodes and INFERENCE not in missing:
             # It is there, but still loads what it needs.
             missing = (*missing, INFERENCE)
+        if self._recovery is not None and self._recovery.is_running:
+            missing = (*missing, 'the recovery of the arm')
+        if self._controllers is not None:
+            missing = (*missing, *self._controllers.inactive(self._config.controllers))
         return missing
 
     def _is_inferring(self) -> bool:
@@ -184,32 +283,24 @@ class SessionConductorNode(Node):
             return bool(self._corrections)
         return not status.is_settled or status.heard < len(self._corrections)
 
-    def _ask(self, action: Action) -> None:
-        """Ask playback for something, one thing at a time."""
-        now_sec = time.monotonic()
-        client = self._playback_clients[action]
-        if self._is_asking or now_sec < self._next_request_sec or not client.service_is_ready():
+    def _ask(self, request: Request) -> None:
+        client = self._playback_clients[request.action]
+        if not client.service_is_ready():
+            self._on_answer(request, 'playback is not there')
             return
-        self._is_asking = True
-        self._next_request_sec = now_sec + _REQUEST_PERIOD_SEC
-        # What playback was before the request must not be taken for what it is after it.
         client.call_async(Trigger.Request()).add_done_callback(
-            lambda future: self._on_answer(action, future.result())
+            lambda future: self._on_answer(request, _refusal(future.result()))
         )
 
-    def _on_answer(self, action: Action, response: Any) -> None:
-        self._is_asking = False
-        if not response.success:
-            self.get_logger().warning(f'playback does not {action.value}: {response.message}')
-            if action is Action.START and response.message.startswith(START_POSE):
-                self.conductor.is_too_far()
-        elif action is Action.HOME:
-            self.conductor.went_home()
-        elif action is not Action.STOP:
-            self.conductor.started()
+    def _on_answer(self, request: Request, refusal: str) -> None:
+        if refusal:
+            self.get_logger().warning(f'playback does not {request.action.value}: {refusal}')
+        further = self.machine.answer(request, refusal, time.monotonic())
+        if further is not None:
+            self._ask(further)
 
     def _publish(self) -> None:
-        status = self.conductor.status
+        status = self.machine.status
         if status == self._published:
             return
         self._status_publisher.publish(session_status_to_message(status))
@@ -227,6 +318,11 @@ class SessionConductorNode(Node):
             self._end_sec = now_sec + _FAREWELL_SEC
         elif now_sec >= self._end_sec:
             raise NodeFinished
+
+
+def _refusal(response: Any) -> str:
+    """Return why playback refused, empty if it did not."""
+    return '' if response.success else response.message or 'refused'
 
 
 def _status_before(bag: str, topic: str) -> SessionStatus | None:

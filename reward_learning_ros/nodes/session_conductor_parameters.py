@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reward_learning_ros.parameters import Parameters, parameter
+from reward_learning_ros.parameters.arms import ARMS, SIMULATED
+
+EVERY_PASS = 'every_pass'
+FIRST_PASS = 'first_pass'
+NO_CONSENT = 'none'
+CONSENTS = (EVERY_PASS, FIRST_PASS, NO_CONSENT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +42,21 @@ class SessionConductorParameters(Parameters):
         description='Whether a whole pass without a correction means that the plan is accepted; '
         'a person may also only have watched',
     )
-    recovers: bool = parameter(
-        False,
-        description='Whether the arm goes on by itself after a fault; otherwise it waits for '
-        'session/continue',
+    consent: str = parameter(
+        EVERY_PASS,
+        description='Who lets the arm move. every_pass: a person, by session/begin, before each '
+        'pass. first_pass: a person before the first one, and again after every stop, fault or '
+        'restart. none: the session itself, for a simulated arm only. After a hold a person '
+        'consents by session/continue, unless it is none',
+        choices=CONSENTS,
+    )
+    arm: str = parameter(
+        SIMULATED,
+        description='Which arm it is: its services recover it',
+        choices=ARMS,
+    )
+    controllers: tuple[str, ...] = parameter(
+        (), description='Controllers that must be active before the arm moves'
     )
     bag: str = parameter(
         '', description="The session's recording: what was done before is counted from it"

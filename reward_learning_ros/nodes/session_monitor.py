@@ -19,8 +19,7 @@ from reward_learning_ros.nodes.conversions import (
     session_status_from_message,
     theta_summary_from_message,
 )
-
-_CLOCK_TOPIC = '/clock'
+from reward_learning_ros.nodes.simulated_arm_parameters import clock_topic
 
 
 class SessionMonitorNode(Node):
@@ -63,5 +62,6 @@ class SessionMonitorNode(Node):
 
     def others(self) -> tuple[str, ...]:
         """Return the topics that a session of its own would need, and that others have."""
-        topics = (names.SESSION_STATUS_TOPIC, names.PLAN_TOPIC, _CLOCK_TOPIC)
+        clock = clock_topic(self.get_namespace())
+        topics = (names.SESSION_STATUS_TOPIC, names.PLAN_TOPIC, clock)
         return tuple(topic for topic in topics if self.count_publishers(topic))

@@ -34,7 +34,11 @@ from reward_learning_ros.nodes.franka_robot_state import RobotStateMessage, robo
 from reward_learning_ros.nodes.packed_messages import PackedMessage, stamp_bytes
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
-from reward_learning_ros.nodes.simulated_arm_parameters import WALL, SimulatedArmParameters
+from reward_learning_ros.nodes.simulated_arm_parameters import (
+    CLOCK_TOPIC,
+    WALL,
+    SimulatedArmParameters,
+)
 from reward_learning_ros.parameters import from_mapping, specifications, to_mapping
 
 # How many cycles pass between two looks for commands: in real time as many milliseconds, and else
@@ -68,7 +72,7 @@ class SimulatedArmNode(Node):
         self._clock_message = PackedMessage(serialize_message(Clock()), [])
         self._clock_publisher = None
         if self.config.clock != WALL:
-            self._clock_publisher = self.create_publisher(Clock, '/clock', arm_names.CLOCK_QOS)
+            self._clock_publisher = self.create_publisher(Clock, CLOCK_TOPIC, arm_names.CLOCK_QOS)
         self.create_subscription(
             JointTrajectoryMessage,
             names.command_topic(self.config.controller),

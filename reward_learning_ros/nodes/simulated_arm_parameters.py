@@ -10,6 +10,15 @@ from reward_learning_ros.parameters import ParameterError, parameter
 WALL = 'wall'
 SIMULATED = 'simulated'
 
+# Where ROS 2 looks for simulated time; the arm of a namespace has a clock of its own.
+CLOCK_TOPIC = '/clock'
+
+
+def clock_topic(namespace: str) -> str:
+    """Return the topic of simulated time in a namespace, to which /clock is remapped."""
+    name = namespace.strip('/')
+    return f'/{name}{CLOCK_TOPIC}' if name else CLOCK_TOPIC
+
 
 @dataclass(frozen=True, kw_only=True)
 class SimulatedArmParameters(SimulationParameters):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from concurrent.futures import Executor, ThreadPoolExecutor
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from geometry_msgs.msg import Vector3Stamped
+from geometry_msgs.msg import PoseStamped, Vector3Stamped
 from nav_msgs.msg import Path
 from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
@@ -18,11 +18,15 @@ from rclpy.qos import DurabilityPolicy
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
+from reward_learning_ros.arm.controllers import STATE_BROADCASTER
 from reward_learning_ros.arm.description import JOINT_COUNT
-from reward_learning_ros.arm.playback import Now, Playback, PlaybackRefusedError
+from reward_learning_ros.arm.playback import STARTABLE, Now, Playback, PlaybackRefusedError
+from reward_learning_ros.arm.playback.requests import RequestAges
 from reward_learning_ros.arm.preflight import (
+    START_POSE,
     Check,
     check_command_topic,
+    check_controllers,
     check_start,
     check_stiffness,
     check_stream,
@@ -39,6 +43,7 @@ from reward_learning_ros.interface import (
 )
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.backends import make_backend
+from reward_learning_ros.nodes.controller_watch import ControllerWatch
 from reward_learning_ros.nodes.conversions import (
     deformation_from_message,
     diagnostic_from_message,
@@ -48,17 +53,20 @@ from reward_learning_ros.nodes.conversions import (
 )
 from reward_learning_ros.nodes.franka_robot_state import robot_state_type
 from reward_learning_ros.nodes.heartbeat import Heartbeat, HeartbeatWatch
+from reward_learning_ros.nodes.latest_message import LatestMessage
 from reward_learning_ros.nodes.parameters import declare
-from reward_learning_ros.nodes.polled_subscription import SAMPLES_QOS, PolledSubscription
+from reward_learning_ros.nodes.polled_service import PolledService
+from reward_learning_ros.nodes.priority import raise_priority
 from reward_learning_ros.nodes.running import events_executor, run
 from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
-from reward_learning_ros.sensing.decoding import FrankaStateDecoder, JointStateDecoder
-from reward_learning_ros.sensing.errors import DecodingError
+from reward_learning_ros.sensing.decoding import (
+    FrankaStateDecoder,
+    JointStateDecoder,
+    PoseStampedDecoder,
+)
 
 _GRAPH_PERIOD_SEC = 0.1
 _DIAGNOSTICS_PERIOD_SEC = 1.0
-# Over so many looks at the arm the rate of its messages is taken.
-_RATE_LOOKS = 25
 # On the way into a pause the arm still moves.
 _MOVING = (PlaybackState.HOMING, PlaybackState.PLAYING, PlaybackState.PAUSED)
 
@@ -66,37 +74,59 @@ _MOVING = (PlaybackState.HOMING, PlaybackState.PLAYING, PlaybackState.PAUSED)
 class TrajectoryPlaybackNode(Node):
     """Plays the current plan on the arm."""
 
-    def __init__(self, *, context: Context | None = None) -> None:
+    def __init__(
+        self, *, context: Context | None = None, planning_executor: Executor | None = None
+    ) -> None:
+        """Declare parameters, and begin to listen and to serve.
+
+        Args:
+            context: of ROS.
+            planning_executor: where motions are planned; by default in the thread that spins.
+        """
         super().__init__('trajectory_playback', context=context)
         config = self._config = declare(self, TrajectoryPlaybackParameters)
         self._is_simulated_time = bool(self.get_parameter('use_sim_time').value)
-        self.playback = Playback(config, self._now)
+        self.playback = Playback(config, self._now, planning_executor)
         kinematics = self.playback.planner.kinematics
         self._base_frame = kinematics.description.base_frame
         self._backend = make_backend(config.backend, self, config.controller, kinematics)
+        # A real arm tells its mode, and has a controller manager.
+        self._controllers = ControllerWatch(self) if config.requires_mode else None
         self._status_period_sec = 1.0 / config.status_rate_hz
         self._published: PlaybackStatus | None = None
+        self._not_ready, self._is_too_far = '', False
+        # Of which state and which plan that was said.
+        self._readiness_of: tuple[PlaybackState, int] | None = None
+        self._request_ages = RequestAges(max_gap_sec=config.horizon_sec, clock=time.monotonic)
         self._next_status_sec = 0.0
         self._next_graph_sec = 0.0
         self._next_diagnostics_sec = 0.0
         self._logged_warning = ''
         joint_names = kinematics.description.joint_names
-        self._joints = _LatestMessage(
+        self._joints = LatestMessage(
             self,
             JointState,
             names.MEASURED_JOINT_STATES_TOPIC,
             JointStateDecoder(joint_names).decode,
         )
-        self._torque = _LatestMessage(
+        self._torque = LatestMessage(
             self,
             JointState,
             names.EXTERNAL_JOINT_TORQUES_TOPIC,
             JointStateDecoder(joint_names).decode,
         )
-        self._robot_state: _LatestMessage | None = None
+        # Where it comes a thousand times a second, all but the latest are left to the middleware.
+        self._pose = LatestMessage(
+            self,
+            PoseStamped,
+            names.CURRENT_POSE_TOPIC,
+            PoseStampedDecoder().decode,
+            names.ROBOT_STATE_QOS,
+        )
+        self._robot_state: LatestMessage | None = None
         franka_robot_state = robot_state_type()
         if franka_robot_state is not None:
-            self._robot_state = _LatestMessage(
+            self._robot_state = LatestMessage(
                 self, franka_robot_state, names.ROBOT_STATE_TOPIC, FrankaStateDecoder().decode
             )
         self._status_publisher = self.create_publisher(
@@ -109,18 +139,26 @@ class TrajectoryPlaybackNode(Node):
         self._heartbeat = Heartbeat(self)
         self._listen()
         self._serve()
+        period_sec = 1.0 / config.command_rate_hz
         # A timer on the clock of ROS would stand still while that clock is set back.
-        clock = (
-            self.get_clock()
-            if self._is_simulated_time
-            else Clock(clock_type=ClockType.STEADY_TIME)
-        )
-        self.create_timer(1.0 / config.command_rate_hz, self._on_tick, clock=clock)
-        self._publish_status(self.playback.status())
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        clock = self.get_clock() if self._is_simulated_time else steady
+        self.create_timer(period_sec, self._on_tick, clock=clock)
+        # Requests are answered also while a simulated clock stands still.
+        self.create_timer(period_sec, self._on_requests, clock=steady)
+        self._publish_status(self._status())
         self.get_logger().info(
             f'playback is up: {self._backend.description}; without playback the arm holds within '
             f'{config.hold_within_sec:.1f} s'
         )
+
+    def raise_priority(self) -> None:
+        """Ask for real-time scheduling of the process, if it is configured."""
+        if self._config.realtime_priority == 0:
+            return
+        refusal = raise_priority(self._config.realtime_priority)
+        if refusal is not None:
+            self.get_logger().info(f'no real-time priority: {refusal}')
 
     def _listen(self) -> None:
         self.create_subscription(Path, names.PLAN_TOPIC, self._on_plan, names.LATCHED_QOS)
@@ -132,18 +170,17 @@ class TrajectoryPlaybackNode(Node):
         )
 
     def _serve(self) -> None:
-        for service, action in (
-            (names.PLAYBACK_START_SERVICE, self._start),
-            (names.PLAYBACK_PAUSE_SERVICE, self.playback.pause),
-            (names.PLAYBACK_RESUME_SERVICE, self.playback.resume),
-            (names.PLAYBACK_STOP_SERVICE, self.playback.stop),
-            (names.PLAYBACK_HOME_SERVICE, self.playback.home),
-        ):
-            self.create_service(
-                Trigger,
-                service,
-                lambda request, response, action=action: self._on_service(action, response),
+        # What ends a motion goes first, if it comes at the same time as what begins one.
+        self._polled_services = tuple(
+            (PolledService(self, Trigger, service), action, moves)
+            for service, action, moves in (
+                (names.PLAYBACK_STOP_SERVICE, self.playback.stop, False),
+                (names.PLAYBACK_PAUSE_SERVICE, self.playback.pause, False),
+                (names.PLAYBACK_START_SERVICE, self._start, True),
+                (names.PLAYBACK_RESUME_SERVICE, self.playback.resume, True),
+                (names.PLAYBACK_HOME_SERVICE, self._home, True),
             )
+        )
 
     def _now(self) -> Now:
         ros_ns = self.get_clock().now().nanoseconds
@@ -177,24 +214,54 @@ class TrajectoryPlaybackNode(Node):
             self.playback.view.mode = RobotMode.of(int(text))
             self.playback.view.mode_reason = diagnostic.message
 
-    def _on_service(self, action: Callable[[], None], response: Any) -> Any:
+    def _on_requests(self) -> None:
+        self._request_ages.stay_awake()
+        for service, action, moves in self._polled_services:
+            for request in service.take():
+                request.respond(self._response(action, moves, request.age_sec))
+
+    def _response(
+        self, action: Callable[[], None], moves: bool, age_sec: float | None
+    ) -> Trigger.Response:
+        """Do what is asked for, unless it moves the arm and was asked too long ago."""
         self._look_at_arm()
         self._look_at_graph()
+        refusal = self._request_ages.refusal(age_sec) if moves else None
         try:
+            if refusal is not None:
+                raise PlaybackRefusedError(refusal)
             action()
         except RewardLearningError as error:
-            response.success, response.message = False, str(error)
+            response = Trigger.Response(success=False, message=str(error))
         else:
-            response.success, response.message = True, self.playback.state.value
+            response = Trigger.Response(success=True, message=self.playback.state.value)
         self._publish_if_due()
         return response
 
     def _start(self) -> None:
         """Start, unless preflight finds something that forbids it."""
-        for check in self._preflight():
-            if check.blocks:
-                raise PlaybackRefusedError(f'{check.name}: {check.found}; {check.advice}')
+        if self._not_ready:
+            raise PlaybackRefusedError(self._not_ready)
         self.playback.start()
+
+    def _home(self) -> None:
+        """Go home, if preflight finds no more than that the arm is far from the plan."""
+        check = self._blocking_check()
+        if check is not None and check.name != START_POSE:
+            raise PlaybackRefusedError(_words(check))
+        self.playback.home()
+
+    def _look_at_readiness(self) -> None:
+        """Find out why the next motion would be refused, if it would."""
+        reason, check = self.playback.not_ready() or self._request_ages.refuses_all(), None
+        if reason is None and self.playback.state in STARTABLE:
+            check = self._blocking_check()
+            reason = None if check is None else _words(check)
+        self._not_ready = reason or ''
+        self._is_too_far = check is not None and check.name == START_POSE
+
+    def _blocking_check(self) -> Check | None:
+        return next((check for check in self._preflight() if check.blocks), None)
 
     def _preflight(self) -> list[Check]:
         view, config, now_sec = self.playback.view, self._config, self._now().steady_sec
@@ -222,6 +289,13 @@ class TrajectoryPlaybackNode(Node):
                 ),
             )
         )
+        if self._controllers is not None:
+            checks += check_controllers(
+                self._controllers.states,
+                (STATE_BROADCASTER, *self._backend.controllers),
+                namespace=self.get_namespace(),
+                reason=self._controllers.reason,
+            )
         checks.append(check_thresholds(config, np.array(config.stop_torque_nm)))
         kinematics, positions = self.playback.planner.kinematics, view.positions_rad
         if positions is not None and np.isfinite(positions).all():
@@ -247,11 +321,13 @@ class TrajectoryPlaybackNode(Node):
         for latest, stream, fields in (
             (self._joints, view.joints, ('position', 'velocity')),
             (self._torque, view.torque, ('effort',)),
+            (self._pose, view.pose, ('pose',)),
         ):
             record = latest.take(now_sec, self._report)
             if record is None:
                 continue
             values = [value for field in fields for value in getattr(record, field)]
+            # A pose is a position and a quaternion: as many values as there are joints.
             if len(values) != len(fields) * JOINT_COUNT:
                 self._report(f'a state message with {len(values)} values')
                 continue
@@ -260,28 +336,33 @@ class TrajectoryPlaybackNode(Node):
             state = self._robot_state.take(now_sec, self._report)
             if state is not None:
                 view.mode = RobotMode.of(state.robot_mode)
+                view.mode_arrival_sec = now_sec
 
     def _look_at_graph(self) -> None:
         view = self.playback.view
         view.missing_nodes = self._watch.missing
         view.command_publishers = self.count_publishers(self._backend.topic)
         view.command_subscribers = self.count_subscribers(self._backend.topic)
+        self._look_at_readiness()
 
     def _report(self, reason: str) -> None:
-        self.playback.warning = f'robot state refused: {reason}'
+        self.playback.warn(f'robot state refused: {reason}')
 
     def _publish_if_due(self) -> None:
-        status = self.playback.status()
+        status = self._status()
         now_sec = self._now().steady_sec
         is_changed = self._published is None or (
             status.state is not self._published.state
             or status.plan_stamp_ns != self._published.plan_stamp_ns
             or status.fault != self._published.fault
         )
+        is_news = is_changed or (
+            self._published is not None and status.not_ready != self._published.not_ready
+        )
         is_late = status.state in _MOVING and not (
             self._next_status_sec - self._status_period_sec <= now_sec < self._next_status_sec
         )
-        if is_changed or is_late:
+        if is_news or is_late:
             self._publish_status(status)
             self._next_status_sec = now_sec + self._status_period_sec
         if is_changed and status.fault:
@@ -298,6 +379,13 @@ class TrajectoryPlaybackNode(Node):
         ):
             self._publish_diagnostics(status)
             self._next_diagnostics_sec = now_sec + _DIAGNOSTICS_PERIOD_SEC
+
+    def _status(self) -> PlaybackStatus:
+        status = self.playback.status()
+        if self._readiness_of != (status.state, status.plan_stamp_ns):
+            self._look_at_readiness()
+            self._readiness_of = (status.state, status.plan_stamp_ns)
+        return dataclasses.replace(status, not_ready=self._not_ready, is_too_far=self._is_too_far)
 
     def _publish_status(self, status: PlaybackStatus) -> None:
         self._status_publisher.publish(playback_status_to_message(status))
@@ -328,50 +416,22 @@ class TrajectoryPlaybackNode(Node):
         self._diagnostics_publisher.publish(diagnostic_report_to_message(report))
 
 
-class _LatestMessage:
-    """The latest message of a topic that brings a thousand a second; only this one is decoded.
-
-    Attributes:
-        arrival_sec: when messages were there last.
-    """
-
-    def __init__(
-        self, node: Node, message_type: Any, topic: str, decode: Callable[[bytes], Any]
-    ) -> None:
-        self._subscription = PolledSubscription(node, message_type, topic, SAMPLES_QOS)
-        self._decode = decode
-        # When messages were there, and how many.
-        self._looks: deque[tuple[float, int]] = deque(maxlen=_RATE_LOOKS)
-        self.arrival_sec = 0.0
-
-    def rate_hz(self) -> float:
-        """Return how often messages came lately."""
-        if len(self._looks) < 2 or self._looks[-1][0] <= self._looks[0][0]:
-            return 0.0
-        count = sum(count for _, count in self._looks) - self._looks[0][1]
-        return count / (self._looks[-1][0] - self._looks[0][0])
-
-    def take(self, now_sec: float, report: Callable[[str], None]) -> Any:
-        """Return what the latest message says, None if none came since the last call."""
-        messages = self._subscription.take()
-        if not messages:
-            return None
-        self.arrival_sec = now_sec
-        self._looks.append((now_sec, len(messages)))
-        try:
-            return self._decode(messages[-1][0])
-        except DecodingError as error:
-            report(str(error))
-            return None
+def _words(check: Check) -> str:
+    return f'{check.name}: {check.found}; {check.advice}'
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run playback."""
-    return run(
-        lambda context: TrajectoryPlaybackNode(context=context),
-        arguments,
-        make_executor=events_executor,
-    )
+    # Kernels let go of the interpreter's lock: planning in a thread does not hold commands up. The
+    # thread has the same priority: one that waits for a processor would keep the lock meanwhile.
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix='planning') as planning:
+
+        def build(context: Context) -> TrajectoryPlaybackNode:
+            node = TrajectoryPlaybackNode(context=context, planning_executor=planning)
+            node.raise_priority()
+            return node
+
+        return run(build, arguments, make_executor=events_executor)
 
 
 if __name__ == '__main__':

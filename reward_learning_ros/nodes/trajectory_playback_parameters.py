@@ -39,7 +39,13 @@ class TrajectoryPlaybackParameters(PlaybackParameters, PreflightParameters):
         maximum=200.0,
         unit='Hz',
     )
-
+    realtime_priority: int = parameter(
+        20,
+        description='Priority of real-time scheduling, where it is allowed; 0 for none',
+        minimum=0,
+        maximum=99,
+        read_only=True,
+    )
     watched_nodes: tuple[str, ...] = parameter(
         (),
         description='Nodes without which the arm must not move: it holds when one falls silent',

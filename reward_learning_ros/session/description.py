@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from reward_learning_ros.arm.collision import CollisionParameters
+from reward_learning_ros.arm.controllers import STATE_BROADCASTER
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.core.tasks import task_names
 from reward_learning_ros.core.tasks.registry import share_directory
@@ -14,19 +16,37 @@ from reward_learning_ros.nodes.correction_recorder_parameters import CorrectionR
 from reward_learning_ros.nodes.reward_inference_parameters import RewardInferenceParameters
 from reward_learning_ros.nodes.session_conductor_parameters import SessionConductorParameters
 from reward_learning_ros.nodes.session_recorder_parameters import SessionRecorderParameters
+from reward_learning_ros.nodes.simulated_arm_parameters import (
+    CLOCK_TOPIC,
+    SimulatedArmParameters,
+    clock_topic,
+)
 from reward_learning_ros.nodes.simulated_arm_parameters import SIMULATED as SIMULATED_CLOCK
-from reward_learning_ros.nodes.simulated_arm_parameters import SimulatedArmParameters
 from reward_learning_ros.nodes.simulated_participant_parameters import (
     SimulatedParticipantParameters,
 )
-from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
-from reward_learning_ros.parameters import Parameters, from_mapping, mapping_from_file
+from reward_learning_ros.nodes.trajectory_playback_parameters import (
+    JOINT_TRAJECTORY_CONTROLLER,
+    TrajectoryPlaybackParameters,
+)
+from reward_learning_ros.parameters import (
+    Parameters,
+    from_mapping,
+    mapping_from_file,
+    specifications,
+    text_of,
+)
+from reward_learning_ros.parameters.arms import FRANKA, SIMULATED
 from reward_learning_ros.session.folder import SessionFolder, open_folder
-from reward_learning_ros.session.parameters import FRANKA, ONLINE, SIMULATED, SessionParameters
+from reward_learning_ros.session.parameters import ONLINE, SessionParameters
+from reward_learning_ros.session.protection import link, refuse_beyond_limits, refuse_protected
 
 PACKAGE = 'reward_learning_ros'
 CONDUCTOR = 'session_conductor'
 RECORDER = 'session_recorder'
+PLAYBACK = 'trajectory_playback'
+# Of a real arm: everything that franka.launch.py starts.
+BRINGUP = 'franka_bringup'
 
 # Of the arm's state and of its clock, in simulated time; must divide 1000.
 _FAST_STATE_RATE_HZ = 200
@@ -37,7 +57,7 @@ _BY_THE_WALL = ('simulated_arm', CONDUCTOR)
 
 _PARAMETERS: dict[str, type[Parameters]] = {
     'simulated_arm': SimulatedArmParameters,
-    'trajectory_playback': TrajectoryPlaybackParameters,
+    PLAYBACK: TrajectoryPlaybackParameters,
     'correction_recorder': CorrectionRecorderParameters,
     'reward_inference': RewardInferenceParameters,
     'simulated_participant': SimulatedParticipantParameters,
@@ -136,10 +156,17 @@ def describe(config: SessionParameters, folder: SessionFolder) -> SessionDescrip
     if config.task not in task_names():
         raise UnknownNameError('task', config.task, task_names())
     chosen = _chosen_parameters(config, folder)
-    nodes = [_described(config, name, parameters) for name, parameters in chosen.items()]
+    told = _told_parameters(config, chosen)
+    for name, parameters in chosen.items():
+        parameters |= told[name]
+    _follow_controller(config, chosen)
+    nodes = [
+        _described(config, name, parameters, told[name]) for name, parameters in chosen.items()
+    ]
     if config.rviz:
         nodes.append(_rviz(config))
-    return SessionDescription(nodes=tuple(nodes), bringup=_bringup(config))
+    bringup = _bringup(config, chosen[PLAYBACK])
+    return SessionDescription(nodes=tuple(nodes), bringup=bringup)
 
 
 def _chosen_parameters(
@@ -151,16 +178,18 @@ def _chosen_parameters(
         'method': config.method,
         'dependence': config.dependence,
         'seed': config.seed,
-        'prefix': config.prefix,
+        'prefix': config.joint_prefix,
     }
     if config.beta is not None:
         learning['beta'] = config.beta
     chosen: dict[str, dict[str, Any]] = {RECORDER: {'bag': str(folder.bag)}}
     if config.arm == SIMULATED:
         chosen['simulated_arm'] = _simulated_arm(config)
-    chosen['trajectory_playback'] = {'prefix': config.prefix, **_patience(config)}
+    chosen[PLAYBACK] = {'prefix': config.joint_prefix, **_patience(config)}
+    if config.arm == FRANKA:
+        chosen[PLAYBACK]['requires_mode'] = True
     chosen['correction_recorder'] = {
-        'prefix': config.prefix,
+        'prefix': config.joint_prefix,
         'correction_source': config.correction_source,
     }
     chosen['reward_inference'] = {
@@ -173,7 +202,7 @@ def _chosen_parameters(
             'task': config.task,
             'beta': config.participant_beta,
             'seed': config.seed,
-            'prefix': config.prefix,
+            'prefix': config.joint_prefix,
         }
         if config.mode == ONLINE:
             # After each push another plan is shown: they do not think of a second one before.
@@ -187,17 +216,16 @@ def _chosen_parameters(
         'max_passes': config.max_passes,
         'max_corrections': config.corrections_limit,
         'quiet_pass_accepts': config.has_simulated_participant,
-        'recovers': config.arm == SIMULATED,
+        'consent': config.consent_rule,
+        'arm': config.arm,
         'bag': str(folder.bag),
     }
-    chosen['trajectory_playback']['watched_nodes'] = [
-        name for name in (*others, CONDUCTOR) if name != 'trajectory_playback'
-    ]
+    chosen[PLAYBACK]['watched_nodes'] = [name for name in (*others, CONDUCTOR) if name != PLAYBACK]
     return chosen
 
 
 def _simulated_arm(config: SessionParameters) -> dict[str, Any]:
-    parameters: dict[str, Any] = {'prefix': config.prefix, 'seed': config.seed}
+    parameters: dict[str, Any] = {'prefix': config.joint_prefix, 'seed': config.seed}
     if config.has_simulated_participant:
         # They say when they let go; a message of theirs that is late is no release.
         parameters['push_timeout_sec'] = _LATE_HAND_SEC
@@ -219,18 +247,46 @@ def _patience(config: SessionParameters) -> dict[str, Any]:
     return {'horizon_sec': 2.0, 'state_timeout_sec': 4.0, 'clock_tolerance_sec': 4.0}
 
 
+def _told_parameters(config: SessionParameters, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return what the parameter file says of each node, and what follows from it."""
+    file = config.parameters_file
+    told: dict[str, dict[str, Any]] = {name: {} for name in names}
+    if not file:
+        return told
+    for name, values in told.items():
+        values |= mapping_from_file(_PARAMETERS[name], file, node=name)
+        refuse_protected(file, name, values)
+    link(file, told)
+    return told
+
+
+def _follow_controller(config: SessionParameters, chosen: dict[str, dict[str, Any]]) -> None:
+    """Let the conductor wait for the controller that playback drives."""
+    if config.arm != FRANKA:
+        return
+    playback = from_mapping(TrajectoryPlaybackParameters, chosen[PLAYBACK])
+    controllers = [STATE_BROADCASTER]
+    if playback.backend == JOINT_TRAJECTORY_CONTROLLER:
+        controllers.append(playback.controller)
+    chosen[CONDUCTOR]['controllers'] = controllers
+
+
 def _described(
-    config: SessionParameters, name: str, parameters: dict[str, Any]
+    config: SessionParameters, name: str, parameters: dict[str, Any], told: dict[str, Any]
 ) -> NodeDescription:
-    if config.parameters_file:
-        cls = _PARAMETERS[name]
-        parameters |= mapping_from_file(cls, config.parameters_file, node=name)
+    cls = _PARAMETERS[name]
     # A bad value is refused here, before anything is started.
-    from_mapping(_PARAMETERS[name], parameters)
+    resolved = from_mapping(cls, parameters)
+    if config.arm == FRANKA:
+        refuse_beyond_limits(config.parameters_file, name, cls, told, resolved)
     if config.uses_simulated_time and name not in _BY_THE_WALL:
         parameters['use_sim_time'] = True
     return NodeDescription(
-        executable=name, name=name, namespace=config.namespace, parameters=parameters
+        executable=name,
+        name=name,
+        namespace=config.namespace,
+        parameters=parameters,
+        remappings=_clock_remappings(config),
     )
 
 
@@ -243,17 +299,39 @@ def _rviz(config: SessionParameters) -> NodeDescription:
         executable='rviz2',
         name='rviz2',
         namespace=config.namespace,
-        arguments=('-d', str(layout), '-f', f'{config.prefix}_link0'),
+        arguments=('-d', str(layout), '-f', f'{config.joint_prefix}_link0'),
         parameters={'use_sim_time': True} if config.uses_simulated_time else {},
+        remappings=_clock_remappings(config),
     )
 
 
-def _bringup(config: SessionParameters) -> dict[str, str] | None:
+def _clock_remappings(config: SessionParameters) -> tuple[tuple[str, str], ...]:
+    """Give each simulated arm a clock of its own, where ROS knows only one."""
+    if not config.uses_simulated_time or not config.namespace:
+        return ()
+    return ((CLOCK_TOPIC, clock_topic(config.namespace)),)
+
+
+def _bringup(config: SessionParameters, playback: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return the arguments of the real arm's bringup, if it is for this session to bring it up.
+
+    Args:
+        config: What was chosen.
+        playback: Its parameters: what it holds at goes with the thresholds of the arm.
+    """
     if config.arm != FRANKA or not config.robot_ip:
         return None
+    resolved = from_mapping(TrajectoryPlaybackParameters, playback)
+    thresholds = {
+        name: text_of(getattr(resolved, name))
+        for name in specifications(CollisionParameters)
+        if name in playback
+    }
     return {
         'robot_ip': config.robot_ip,
-        'robot_type': config.prefix,
+        'robot_type': config.robot_type,
+        'arm_prefix': config.arm_prefix,
         'namespace': config.namespace,
         'playback': 'false',
+        **thresholds,
     }

@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from reward_learning_ros.nodes.session_conductor_parameters import (
+    CONSENTS,
+    EVERY_PASS,
+    NO_CONSENT,
+)
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
+from reward_learning_ros.parameters.arms import ARMS, FRANKA, SIMULATED
 from reward_learning_ros.parameters.correcting import KINESTHETIC, correction_source_parameter
 from reward_learning_ros.parameters.inference import (
     beta_parameter,
@@ -13,8 +19,6 @@ from reward_learning_ros.parameters.inference import (
     method_parameter,
 )
 
-SIMULATED = 'simulated'
-FRANKA = 'franka'
 HUMAN = 'human'
 ONLINE = 'online'
 AFTER_PASS = 'after_pass'
@@ -49,9 +53,7 @@ class SessionParameters(Parameters):
         description='When to infer: after every correction, or after a pass with many',
         choices=(ONLINE, AFTER_PASS),
     )
-    arm: str = parameter(
-        SIMULATED, description='Which arm it is done on', choices=(SIMULATED, FRANKA)
-    )
+    arm: str = parameter(SIMULATED, description='Which arm it is done on', choices=ARMS)
     robot_ip: str = parameter(
         '', description='Address of the Franka arm; empty if franka_bringup already runs'
     )
@@ -80,6 +82,13 @@ class SessionParameters(Parameters):
         minimum=0,
         maximum=1000,
     )
+    consent: str = parameter(
+        '',
+        description='Who lets the arm move: a person before every pass (session/begin), before '
+        'the first one and after every stop, or nobody; unset, it is every_pass with a real arm, '
+        'where none is refused, and none with a simulated one',
+        choices=('', *CONSENTS),
+    )
     seed: int = parameter(0, description='Seed of all random numbers', minimum=0)
     realtime: bool = parameter(
         False, description='Whether the simulated arm moves no faster than a real one'
@@ -92,7 +101,14 @@ class SessionParameters(Parameters):
     )
     rviz: bool = parameter(False, description='Whether to open RViz')
     namespace: str = parameter('', description='Namespace of all nodes')
-    prefix: str = parameter('fr3', description='Prefix of joints and frames of the arm')
+    robot_type: str = parameter(
+        'fr3', description='Kind of the Franka arm, as franka_ros2 names it'
+    )
+    prefix: str = parameter(
+        '',
+        description='Prefix of joints and frames of the arm; unset, it is robot_type. Where one '
+        'description has several arms, it is left_fr3 for example',
+    )
     parameters_file: str = parameter(
         '', description='ROS 2 parameter file with further parameters of the nodes'
     )
@@ -111,11 +127,27 @@ class SessionParameters(Parameters):
                 'correction_source',
                 f'must be {KINESTHETIC} unless participant_model is {HUMAN}: programs push',
             )
+        if self.arm == FRANKA and self.consent == NO_CONSENT:
+            raise self._refusal('consent', f'must not be {NO_CONSENT} with arm {FRANKA}')
         if self.robot_ip and self.arm != FRANKA:
             raise self._refusal('robot_ip', f'must be empty unless arm is {FRANKA}')
+        if self.robot_ip and not f'_{self.joint_prefix}'.endswith(f'_{self.robot_type}'):
+            raise self._refusal(
+                'prefix', f'must be robot_type, {self.robot_type}, or end with _{self.robot_type}'
+            )
 
     def _refusal(self, name: str, rule: str) -> ParameterError:
         return ParameterError(type(self).__name__, name, getattr(self, name), rule)
+
+    @property
+    def joint_prefix(self) -> str:
+        """What the names of joints and frames begin with."""
+        return self.prefix or self.robot_type
+
+    @property
+    def arm_prefix(self) -> str:
+        """What tells the arms of one description apart; empty if there is one."""
+        return self.joint_prefix.removesuffix(self.robot_type).rstrip('_')
 
     @property
     def uses_simulated_time(self) -> bool:
@@ -126,6 +158,11 @@ class SessionParameters(Parameters):
     def has_simulated_participant(self) -> bool:
         """Whether a program corrects, so that what it wants is known."""
         return self.participant_model == SIMULATED
+
+    @property
+    def consent_rule(self) -> str:
+        """Who lets the arm move."""
+        return self.consent or (NO_CONSENT if self.arm == SIMULATED else EVERY_PASS)
 
     @property
     def corrections_limit(self) -> int:

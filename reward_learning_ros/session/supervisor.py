@@ -1,22 +1,37 @@
-"""Starts the nodes of a session, starts those again that die, and leaves none behind."""
+"""Starts the nodes of a session, starts those again that die, and ends them in their order.
+
+Playback ends first, and with it the arm comes to rest; then the controllers of a real arm, then
+the other nodes, and who records last. The bringup of a real arm is never started again by itself.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.session.description import CONDUCTOR, RECORDER, SessionDescription
+from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
+from reward_learning_ros.parameters import from_mapping
+from reward_learning_ros.session.bringup import bringup_command
+from reward_learning_ros.session.description import (
+    BRINGUP,
+    CONDUCTOR,
+    PLAYBACK,
+    RECORDER,
+    SessionDescription,
+)
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.processes import NodeProcess, command_of
 
 # Ctrl-C must end everything within 5 s, this process too; what is recorded is safe at any moment.
-_HASTY_SEC = 2.0
+_HASTY_PLAYBACK_SEC = 1.0
+_HASTY_SEC = 1.5
 _HASTY_RECORDER_SEC = 1.0
+# A real arm's bringup ends several processes of its own, and deactivates what they activated.
+_BRINGUP_SEC = 8.0
 # At the end of a session nobody waits: each node may say its last words.
 _PATIENT_SEC = 10.0
 # A node that dies again and again has a reason that a restart does not mend.
@@ -29,13 +44,16 @@ class NodeDiedError(RewardLearningError):
     """A node died and cannot be started again; says its last words."""
 
 
-def may_start_again(exit_code: int, starts: int) -> bool:
+def may_start_again(exit_code: int, starts: int, name: str = '') -> bool:
     """Tell whether a node that died is worth another start.
 
     Args:
         exit_code: With which it died.
         starts: How often it was started.
+        name: Of the node. A real arm is brought up by a person who looks at it.
     """
+    if name == BRINGUP:
+        return False
     return exit_code != _EXIT_USAGE and starts < _LARGEST_NUMBER_OF_STARTS
 
 
@@ -57,9 +75,10 @@ class Supervisor:
         report: Callable[[str], None],
     ) -> None:
         self._report = report
+        self._settle_sec = _settle_sec(description)
         commands = {node.name: command_of(node) for node in description.nodes}
         if description.bringup is not None:
-            commands = {'franka_bringup': _bringup_command(description.bringup), **commands}
+            commands = {BRINGUP: bringup_command(description.bringup), **commands}
         self.processes = {
             name: NodeProcess(name, command, folder.logs / f'{name}.log')
             for name, command in commands.items()
@@ -92,7 +111,7 @@ class Supervisor:
         A node that died is reported and started again; the others stay as they are.
 
         Raises:
-            NodeDiedError: A node dies again and again.
+            NodeDiedError: A node dies again and again, or the bringup of a real arm has ended.
         """
         for process in self.processes.values():
             code = process.exit_code
@@ -104,41 +123,43 @@ class Supervisor:
             process.kill()
             words = process.last_words()
             how = f'was killed by {_signal_name(-code)}' if code < 0 else f'ended with code {code}'
-            if not may_start_again(code, process.starts):
+            if not may_start_again(code, process.starts, process.name):
                 raise NodeDiedError(f'{process.name} {how}: {words}')
             self._report(f'{process.name} {how}; it is started again. Its last words: {words}')
             process.start()
         return False
 
     def stop(self, *, is_hasty: bool = True) -> None:
-        """End all nodes, who records last; in haste, within three seconds."""
+        """End all nodes in their order; in haste, within four seconds without a real arm."""
         with signals_held():
-            recorder = [self.processes[RECORDER]] if RECORDER in self.processes else []
-            others = [each for each in self.processes.values() if each not in recorder]
-            _end(others, _HASTY_SEC if is_hasty else _PATIENT_SEC)
-            _end(recorder, _HASTY_RECORDER_SEC if is_hasty else _PATIENT_SEC)
+            ordered = (PLAYBACK, BRINGUP, RECORDER)
+            others = [name for name in self.processes if name not in ordered]
+            self._end([PLAYBACK], _HASTY_PLAYBACK_SEC if is_hasty else _PATIENT_SEC)
+            if BRINGUP in self.processes:
+                # What playback sent last ends at rest; until then the controller must follow it.
+                time.sleep(self._settle_sec)
+                self._end([BRINGUP], _BRINGUP_SEC)
+            self._end(others, _HASTY_SEC if is_hasty else _PATIENT_SEC)
+            self._end([RECORDER], _HASTY_RECORDER_SEC if is_hasty else _PATIENT_SEC)
+
+    def _end(self, names: Sequence[str], timeout_sec: float) -> None:
+        processes = [self.processes[name] for name in names if name in self.processes]
+        for process in processes:
+            process.interrupt()
+        deadline = time.monotonic() + timeout_sec
+        for process in processes:
+            process.wait(deadline - time.monotonic())
+        for process in processes:
+            # Also the groups of those that ended: nothing that they started stays.
+            process.kill()
 
 
-def _end(processes: Sequence[NodeProcess], timeout_sec: float) -> None:
-    for process in processes:
-        process.interrupt()
-    deadline = time.monotonic() + timeout_sec
-    for process in processes:
-        process.wait(deadline - time.monotonic())
-    for process in processes:
-        # Also the groups of those that ended: nothing that they started stays.
-        process.kill()
-
-
-def _bringup_command(arguments: Mapping[str, str]) -> list[str]:
-    ros2 = shutil.which('ros2')
-    if ros2 is None:
-        raise RewardLearningError(
-            'the arm is brought up by `ros2 launch`, and ros2 is not on the PATH; bring it up '
-            'elsewhere and leave robot_ip empty'
-        )
-    given = [f'{name}:={value}' for name, value in arguments.items()]
-    return [ros2, 'launch', 'reward_learning_ros', 'franka.launch.py', *given]
+def _settle_sec(description: SessionDescription) -> float:
+    """Return how long a real arm moves on after its playback has ended."""
+    playback = [node.parameters for node in description.nodes if node.name == PLAYBACK]
+    if description.bringup is None or not playback:
+        return 0.0
+    return from_mapping(TrajectoryPlaybackParameters, playback[0]).hold_within_sec
 
 
 def _signal_name(number: int) -> str:

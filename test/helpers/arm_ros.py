@@ -34,11 +34,13 @@ PLAYBACK_ARGUMENTS = ('--ros-args', '-p', 'use_sim_time:=true')
 CYCLES = 20
 
 
-def line_plan(stamp_ns: int, *, end=(0.6, 0.3, 0.2), duration_sec: float = 3.0) -> Plan:
+def line_plan(
+    stamp_ns: int, *, end=(0.6, 0.3, 0.2), duration_sec: float = 3.0, frame_id: str = 'fr3_link0'
+) -> Plan:
     """A straight plan from near home."""
     return Plan(
         stamp_ns=stamp_ns,
-        frame_id='fr3_link0',
+        frame_id=frame_id,
         positions=np.linspace((0.33, 0.0, 0.48), end, 8),
         orientations=np.tile([1.0, 0.0, 0.0, 0.0], (8, 1)),
         times_sec=np.linspace(0.0, duration_sec, 8),
@@ -48,10 +50,15 @@ def line_plan(stamp_ns: int, *, end=(0.6, 0.3, 0.2), duration_sec: float = 3.0) 
 class ArmAndPlayback:
     """Both nodes and an operator, advanced step by step: the outcome does not depend on load."""
 
-    def __init__(self, make_ros: Callable[..., PrivateRos], *playback_arguments: str) -> None:
-        self.arm_ros = make_ros(*ARM_ARGUMENTS)
+    def __init__(
+        self,
+        make_ros: Callable[..., PrivateRos],
+        *playback_arguments: str,
+        shared_arguments: tuple[str, ...] = (),
+    ) -> None:
+        self.arm_ros = make_ros(*ARM_ARGUMENTS, *shared_arguments)
         self.arm_node = self.arm_ros.add(SimulatedArmNode(context=self.arm_ros.context))
-        self.ros = make_ros(*PLAYBACK_ARGUMENTS, *playback_arguments)
+        self.ros = make_ros(*PLAYBACK_ARGUMENTS, *playback_arguments, *shared_arguments)
         self.playback_node = self.ros.add(TrajectoryPlaybackNode(context=self.ros.context))
         self.operator = self.arm_ros.create_node('operator')
         self.statuses: list[PlaybackStatus] = []
@@ -121,6 +128,15 @@ class ArmAndPlayback:
         """Send a plan and wait until playback has it."""
         self.send_plan(plan)
         self.advance_until(lambda: self.playback.status().plan_stamp_ns == plan.stamp_ns)
+
+    def await_ready(self) -> None:
+        """Wait until playback says that the next motion would not be refused."""
+        self.advance_until(
+            lambda: self.statuses and self.statuses[-1].not_ready == '' and self._is_up_to_date()
+        )
+
+    def _is_up_to_date(self) -> bool:
+        return self.statuses[-1].plan_stamp_ns == self.playback.status().plan_stamp_ns
 
     def call(self, service: str, service_type: Any = Trigger, request: Any = None) -> Any:
         if service not in self._clients:

@@ -1,49 +1,7 @@
-"""ROS domains that nobody else on this machine has, in this test run or another."""
+"""ROS domains that nobody else on this machine has, for tests."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
-import random
-import tempfile
-import time
-from collections.abc import Iterator
-from pathlib import Path
+from tools.domains import DOMAINS, claimed_domain
 
-# Above 101 the ports of a domain reach into those that Linux gives to anyone. 0 is everybody's.
-DOMAINS = range(1, 102)
-
-
-@contextlib.contextmanager
-def claimed_domain(timeout_sec: float = 60.0) -> Iterator[int]:
-    """Hold a domain id until the block, or the process, ends.
-
-    Each id has a lock file; the kernel drops the lock with the process, so a crash leaves
-    nothing behind that would block anyone.
-
-    Raises:
-        TimeoutError: All ids were taken all the time.
-    """
-    # One folder per user: /tmp is shared, and another user's files cannot be opened.
-    folder = Path(tempfile.gettempdir()) / f'reward_learning_ros_domains_{os.getuid()}'
-    folder.mkdir(mode=0o700, exist_ok=True)
-    deadline = time.monotonic() + timeout_sec
-    while True:
-        # Shuffled, so that a domain rests before it is used again. The entropy is the system's:
-        # two runs with the same seed must not choose alike.
-        for domain_id in random.SystemRandom().sample(DOMAINS, len(DOMAINS)):
-            descriptor = os.open(folder / str(domain_id), os.O_RDWR | os.O_CREAT, 0o600)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(descriptor)
-                continue
-            try:
-                yield domain_id
-            finally:
-                os.close(descriptor)
-            return
-        if time.monotonic() > deadline:
-            raise TimeoutError(f'no free ROS domain in {folder} for {timeout_sec} s')
-        time.sleep(0.05)
+__all__ = ['DOMAINS', 'claimed_domain']

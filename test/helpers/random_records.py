@@ -79,7 +79,7 @@ def correction(rng: np.random.Generator, count: int | None = None) -> Correction
         frame_id=FRAME,
         tool_frame='fr3_hand_tcp',
         plan_stamp_ns=stamp(rng),
-        delta_positions=vectors(rng, count, 3),
+        delta_positions=np.clip(vectors(rng, count, 3), -100.0, 100.0),
         delta_orientations=quaternions(rng, count),
         times_sec=times(rng, count),
         onset_waypoint=int(rng.integers(count)),
@@ -100,6 +100,7 @@ def playback_status(rng: np.random.Generator) -> PlaybackStatus:
         fault='joint 4 = reflex & "stop"' if state is PlaybackState.FAULT else '',
         faults=int(rng.integers(1, 9)),
         last_fault='joint 4 = reflex & "stop"',
+        not_ready='' if rng.integers(2) else 'there is no plan',
         stamp_ns=stamp(rng),
     )
 

@@ -67,4 +67,7 @@ def test_as_a_process_it_prints_its_findings(domain_id):
     assert process.returncode == 1
     checks = {check['name']: check for check in json.loads(process.stdout.splitlines()[-1])}
     assert checks['command topic']['blocks']
+    # Nobody says that a controller is active, or the types to ask with are not installed.
+    assert checks['controllers']['blocks']
+    assert 'not known' in checks['controllers']['found']
     assert not checks['torque thresholds']['blocks']

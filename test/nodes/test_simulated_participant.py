@@ -69,6 +69,7 @@ class ArmAndParticipant(ArmAndPlayback):
         self.advance_until(lambda: self.ideals)
         plan = paths.plan_of(trajectory, self.arm.time_ns)
         self.take_plan(dataclasses.replace(plan, times_sec=plan.times_sec * 0.4))
+        self.await_ready()
         response = self.call(names.PLAYBACK_START_SERVICE)
         assert response.success, response.message
 

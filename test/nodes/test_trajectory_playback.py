@@ -24,18 +24,11 @@ def pair(make_ros):
     return ArmAndPlayback(make_ros)
 
 
-START_ATTEMPTS = 20
-
-
 def start_playing(pair):
-    pair.take_plan(line_plan(pair.arm.time_ns))
-    # The preflight wants some hundredths of a second of states first; on a busy machine they come
-    # late.
-    for _ in range(START_ATTEMPTS):
-        response = pair.call(names.PLAYBACK_START_SERVICE)
-        if response.success:
-            break
-        pair.advance_for(0.2)
+    plan = line_plan(pair.arm.time_ns)
+    pair.take_plan(plan)
+    pair.await_ready()
+    response = pair.call(names.PLAYBACK_START_SERVICE)
     assert response.success, response.message
     pair.advance_until(lambda: pair.playback.state is PlaybackState.PLAYING)
     pair.advance_for(0.8)
@@ -85,6 +78,13 @@ def test_a_refused_service_says_why(pair):
     response = pair.call(names.PLAYBACK_START_SERVICE)
     assert not response.success
     assert response.message == 'there is no plan'
+
+
+def test_the_tool_pose_that_the_arm_reports_is_heard(pair):
+    pair.advance_until(lambda: pair.playback.view.pose.values is not None)
+    view = pair.playback.view
+    computed = pair.arm.kinematics.tool_poses(view.positions_rad)[0]
+    np.testing.assert_allclose(view.pose.values[:3], computed, atol=1e-3)
 
 
 def test_a_second_publisher_makes_the_arm_hold(pair):
@@ -227,3 +227,12 @@ def test_crisp_is_sent_targets_along_the_plan(make_ros, backend, topic, message_
     else:
         assert last.header.frame_id == description.base_frame
         assert last.pose.position.z == pytest.approx(first.pose.position.z, abs=0.05)
+
+
+def test_a_real_arm_does_not_start_before_its_controllers_are_known_to_be_active(make_ros):
+    bench = ArmAndPlayback(make_ros, '-p', 'requires_mode:=true')
+    bench.take_plan(line_plan(bench.arm.time_ns))
+    bench.advance_until(lambda: 'controllers: not known' in bench.statuses[-1].not_ready)
+    response = bench.call(names.PLAYBACK_START_SERVICE)
+    assert not response.success
+    assert 'controllers: not known' in response.message

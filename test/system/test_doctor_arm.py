@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 
+from helpers.arm_process import DEADLINE_SEC, running_arm
 from helpers.domains import claimed_domain
-
-DEADLINE_SEC = 120.0
-
-
-def start_arm(environment):
-    return subprocess.Popen(
-        [sys.executable, '-m', 'reward_learning_ros.nodes.simulated_arm'],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
 
 
 def findings_of(environment):
@@ -44,12 +33,8 @@ def test_preflight_is_part_of_the_doctor_for_a_franka():
         without, code = findings_of(environment)
         assert code == 1
         assert without['command topic']['blocks']
-        arm = start_arm(environment)
-        try:
+        with running_arm(environment):
             found, _ = findings_of(environment)
-        finally:
-            arm.send_signal(signal.SIGINT)
-            arm.wait(DEADLINE_SEC)
         # Rates depend on what else the machine does; whether the arm listens does not.
         assert not found['command topic']['blocks']
         assert not found['torque thresholds']['blocks']

@@ -16,10 +16,12 @@ class Backend(Protocol):
     Attributes:
         topic: full name of the topic that commands go to.
         description: in a few words, for the log.
+        controllers: names of those that must be active; none if the user names them elsewhere.
     """
 
     topic: str
     description: str
+    controllers: tuple[str, ...]
 
     def send(self, command: Command) -> None:
         """Send a command."""

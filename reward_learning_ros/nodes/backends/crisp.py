@@ -25,6 +25,7 @@ class CrispJointBackend:
         self._joint_names = kinematics.description.joint_names
         self._publisher = node.create_publisher(JointState, CRISP_TARGET_JOINT_TOPIC, COMMAND_QOS)
         self.topic = self._publisher.topic_name
+        self.controllers: tuple[str, ...] = ()
         self.description = 'CRISP, joint targets'
 
     def send(self, command: Command) -> None:
@@ -45,6 +46,7 @@ class CrispPoseBackend:
         self._kinematics = kinematics
         self._publisher = node.create_publisher(PoseStamped, CRISP_TARGET_POSE_TOPIC, COMMAND_QOS)
         self.topic = self._publisher.topic_name
+        self.controllers: tuple[str, ...] = ()
         self.description = 'CRISP, pose targets'
 
     def send(self, command: Command) -> None:

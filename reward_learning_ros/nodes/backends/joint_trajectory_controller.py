@@ -21,6 +21,7 @@ class JointTrajectoryControllerBackend:
             JointTrajectoryMessage, command_topic(controller), COMMAND_QOS
         )
         self.topic = self._publisher.topic_name
+        self.controllers: tuple[str, ...] = (controller,)
         self.description = f'joint trajectory controller {controller}'
 
     def send(self, command: Command) -> None:

@@ -1,0 +1,245 @@
+"""The services of ros2_control and franka_ros2 with which a real arm is set up and recovered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.action import ActionClient
+from rclpy.node import Node
+from std_srvs.srv import Trigger
+
+from reward_learning_ros.arm.collision import CollisionParameters, collision_request
+from reward_learning_ros.arm.controllers import (
+    ACTIVE,
+    FINALIZED,
+    INACTIVE,
+    JOINT_STATE_BROADCASTER,
+    spawner_command,
+)
+from reward_learning_ros.arm.recovery import RecoveryStep
+from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.nodes import arm_names
+from reward_learning_ros.nodes.installed_interfaces import require_interface
+
+# Of lifecycle_msgs/State, and of action_msgs/GoalStatus.
+_ACTIVE_ID = 3
+_SUCCEEDED = 4
+
+
+class ArmServiceError(RewardLearningError):
+    """A service of the arm is not there, or refuses; says which and why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Controller:
+    """A controller as the controller manager lists it.
+
+    Attributes:
+        name: of the controller.
+        state: `unconfigured`, `inactive`, `active` or `finalized`.
+        claims: command interfaces that it holds.
+    """
+
+    name: str
+    state: str
+    claims: tuple[str, ...] = ()
+
+
+class SimulatedArmServices:
+    """What recovers the simulated arm, which has neither hardware components nor controllers."""
+
+    def __init__(self, node: Node) -> None:
+        self._client = node.create_client(Trigger, arm_names.ERROR_RECOVERY_SERVICE)
+
+    @property
+    def are_ready(self) -> bool:
+        """Whether the arm is there."""
+        return bool(self._client.service_is_ready())
+
+    async def do(self, step: RecoveryStep) -> str:
+        """Do a step of the recovery and return what was done.
+
+        Raises:
+            ArmServiceError: It could not be done; says why.
+        """
+        if step is not RecoveryStep.ERRORS:
+            return 'the simulated arm has none'
+        answer = await _call(self._client, Trigger.Request())
+        if not answer.success:
+            raise ArmServiceError(answer.message)
+        return answer.message or 'done'
+
+
+class FrankaArmServices:
+    """The services of a real arm.
+
+    Args:
+        node: asks for them, in the arm's namespace.
+        controllers: which a recovery activates again.
+
+    Raises:
+        MissingInterfaceError: Types of franka_msgs or controller_manager_msgs are not installed.
+    """
+
+    def __init__(self, node: Node, controllers: Sequence[str]) -> None:
+        self._namespace = str(node.get_namespace())
+        self._controllers = tuple(controllers)
+        self._clients = {
+            service: node.create_client(require_interface(type_name), service)
+            for service, type_name in (
+                (
+                    arm_names.LIST_CONTROLLERS_SERVICE,
+                    'controller_manager_msgs/srv/ListControllers',
+                ),
+                (
+                    arm_names.SWITCH_CONTROLLER_SERVICE,
+                    'controller_manager_msgs/srv/SwitchController',
+                ),
+                (
+                    arm_names.LIST_HARDWARE_SERVICE,
+                    'controller_manager_msgs/srv/ListHardwareComponents',
+                ),
+                (
+                    arm_names.SET_HARDWARE_STATE_SERVICE,
+                    'controller_manager_msgs/srv/SetHardwareComponentState',
+                ),
+                (
+                    arm_names.COLLISION_BEHAVIOR_SERVICE,
+                    'franka_msgs/srv/SetFullCollisionBehavior',
+                ),
+            )
+        }
+        self._recovery_type = require_interface('franka_msgs/action/ErrorRecovery')
+        self._recovery = ActionClient(node, self._recovery_type, arm_names.ERROR_RECOVERY_ACTION)
+
+    @property
+    def are_ready(self) -> bool:
+        """Whether all of them are there."""
+        return self._recovery.server_is_ready() and all(
+            client.service_is_ready() for client in self._clients.values()
+        )
+
+    async def do(self, step: RecoveryStep) -> str:
+        """Do a step of the recovery and return what was done.
+
+        Raises:
+            ArmServiceError: It could not be done; says why.
+        """
+        if step is RecoveryStep.ERRORS:
+            return await self.clear_errors()
+        if step is RecoveryStep.HARDWARE:
+            return await self.activate_hardware()
+        return await self.activate_controllers()
+
+    async def clear_errors(self) -> str:
+        """Let the arm recover from its errors."""
+        if not self._recovery.server_is_ready():
+            raise ArmServiceError(_missing(arm_names.ERROR_RECOVERY_ACTION))
+        goal = await self._recovery.send_goal_async(self._recovery_type.Goal())
+        if not goal.accepted:
+            raise ArmServiceError('the arm does not accept the request')
+        answer = await goal.get_result_async()
+        if answer.status != _SUCCEEDED:
+            raise ArmServiceError(
+                'the arm does not recover: release the user stop, unlock the joints in Desk, and '
+                'free the arm if it is held; the log of the bringup says more'
+            )
+        return 'no error is left'
+
+    async def activate_hardware(self) -> str:
+        """Activate the hardware components that are not active."""
+        answer = await self._ask(arm_names.LIST_HARDWARE_SERVICE)
+        activated = []
+        for component in answer.component:
+            if component.state.label == ACTIVE:
+                continue
+            if component.state.label == FINALIZED:
+                raise ArmServiceError(
+                    f'{component.name} is finalized and cannot be activated: bring the arm up '
+                    'again'
+                )
+            request = self._request(arm_names.SET_HARDWARE_STATE_SERVICE)
+            request.name = component.name
+            request.target_state.id, request.target_state.label = _ACTIVE_ID, ACTIVE
+            changed = await self._ask(arm_names.SET_HARDWARE_STATE_SERVICE, request)
+            if not changed.ok:
+                raise ArmServiceError(f'{component.name} stays {changed.state.label}')
+            activated.append(component.name)
+        if not answer.component:
+            raise ArmServiceError('the controller manager has no hardware')
+        return f'activated {", ".join(activated)}' if activated else 'was active'
+
+    async def activate_controllers(self) -> str:
+        """Activate the controllers that a session needs, and look whether they are."""
+        states = {each.name: each.state for each in await self.list_controllers()}
+        for name in self._controllers:
+            if states.get(name) not in (ACTIVE, INACTIVE):
+                raise ArmServiceError(
+                    f'{name} is {states.get(name, "not loaded")}: '
+                    f'`{spawner_command(name, self._namespace)}`'
+                )
+        # Whatever else was deactivated is not ours; but others show the arm by joint_states.
+        known = dict.fromkeys((*self._controllers, JOINT_STATE_BROADCASTER))
+        waiting = [name for name in known if states.get(name) == INACTIVE]
+        if not waiting:
+            return 'were active'
+        request = self._request(arm_names.SWITCH_CONTROLLER_SERVICE)
+        request.activate_controllers = waiting
+        request.strictness = request.STRICT
+        request.timeout.sec = 5
+        answer = await self._ask(arm_names.SWITCH_CONTROLLER_SERVICE, request)
+        states = {each.name: each.state for each in await self.list_controllers()}
+        left = [name for name in waiting if states.get(name) != ACTIVE]
+        if left:
+            # Humble's answer has no message.
+            reason = getattr(answer, 'message', '')
+            raise ArmServiceError(f'{", ".join(left)} not activated {reason}'.rstrip())
+        return f'activated {", ".join(waiting)}'
+
+    async def list_controllers(self) -> list[Controller]:
+        """Return all controllers that are loaded."""
+        answer = await self._ask(arm_names.LIST_CONTROLLERS_SERVICE)
+        return [
+            Controller(name=each.name, state=each.state, claims=tuple(each.claimed_interfaces))
+            for each in answer.controller
+        ]
+
+    async def set_collision_thresholds(self, config: CollisionParameters) -> None:
+        """Set the thresholds; the arm takes them only while no controller commands it.
+
+        Raises:
+            ArmServiceError: A controller commands the arm, or the arm refuses; says why.
+        """
+        commanding = [each.name for each in await self.list_controllers() if each.claims]
+        if commanding:
+            raise ArmServiceError(
+                f'{", ".join(commanding)} commands the arm, which takes collision thresholds only '
+                'while idle: `ros2 control switch_controllers --deactivate '
+                f'{" ".join(commanding)}` first'
+            )
+        request = self._request(arm_names.COLLISION_BEHAVIOR_SERVICE)
+        for field, values in collision_request(config).items():
+            setattr(request, field, values)
+        answer = await self._ask(arm_names.COLLISION_BEHAVIOR_SERVICE, request)
+        if not answer.success:
+            raise ArmServiceError(f'the arm refuses the collision thresholds: {answer.error}')
+
+    def _request(self, service: str) -> Any:
+        return self._clients[service].srv_type.Request()
+
+    async def _ask(self, service: str, request: Any = None) -> Any:
+        if request is None:
+            request = self._request(service)
+        return await _call(self._clients[service], request)
+
+
+async def _call(client: Any, request: Any) -> Any:
+    if not client.service_is_ready():
+        raise ArmServiceError(_missing(client.srv_name))
+    return await client.call_async(request)
+
+
+def _missing(service: str) -> str:
+    return f'{service} is not there: is the arm brought up, in this namespace and domain?'

@@ -1,0 +1,61 @@
+"""How a real arm is brought up, and which franka_ros2 is there to do it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from reward_learning_ros.arm.franka_release import FrankaReleaseError, check_release, release_in
+from reward_learning_ros.core.errors import RewardLearningError
+
+_PACKAGE = 'franka_bringup'
+
+
+def installed_release() -> tuple[int, int, int] | None:
+    """Return the release of franka_ros2 that is installed here; None if there is none.
+
+    Raises:
+        FrankaReleaseError: Its version cannot be read.
+    """
+    try:
+        from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+    except ImportError:
+        return None
+    try:
+        share = get_package_share_directory(_PACKAGE)
+    except (PackageNotFoundError, OSError):
+        # Not in any prefix, or there is no prefix: no workspace is sourced.
+        return None
+    return release_in(Path(share) / 'package.xml')
+
+
+def require_release() -> None:
+    """Refuse to bring an arm up with a franka_ros2 that is missing or too old.
+
+    Raises:
+        FrankaReleaseError: It is; says what is needed.
+    """
+    release = installed_release()
+    if release is None:
+        raise FrankaReleaseError(
+            f'{_PACKAGE} is not installed: build franka_ros2, or source the workspace that has it'
+        )
+    check_release(release)
+
+
+def bringup_command(arguments: Mapping[str, str]) -> list[str]:
+    """Return the command that brings a real arm up.
+
+    Raises:
+        RewardLearningError: What it needs is not installed.
+    """
+    ros2 = shutil.which('ros2')
+    if ros2 is None:
+        raise RewardLearningError(
+            'the arm is brought up by `ros2 launch`, and ros2 is not on the PATH; bring it up '
+            'elsewhere and leave robot_ip empty'
+        )
+    require_release()
+    given = [f'{name}:={value}' for name, value in arguments.items()]
+    return [ros2, 'launch', 'reward_learning_ros', 'franka.launch.py', *given]

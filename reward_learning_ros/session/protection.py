@@ -1,0 +1,112 @@
+"""What a session's parameter file may not change: what protects the people at the arm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reward_learning_ros.arm.description import FR3
+from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.parameters import Parameters, specifications
+
+# Who must be there, who consents, what must be active and known; and the session's recording.
+PROTECTED = frozenset({'watched_nodes', 'consent', 'arm', 'controllers', 'requires_mode', 'bag'})
+
+# On a real arm these stay within what is shipped.
+_AT_MOST_AS_SHIPPED = (
+    'approach_speed_rad_s',
+    'brake_sec',
+    'clock_tolerance_sec',
+    'horizon_sec',
+    'largest_deviation_m',
+    'largest_shift_m',
+    'start_distance_m',
+    'start_tolerance_m',
+    'state_timeout_sec',
+    'watch_timeout_sec',
+)
+_AT_LEAST_AS_SHIPPED = ('least_state_rate_hz',)
+
+# Parameters of two nodes that are one: if a file gives one of them, the other one follows.
+LINKED = (
+    (('correction_recorder', 'on_torque_nm'), ('trajectory_playback', 'detection_torque_nm')),
+    (('trajectory_playback', 'largest_shift_m'), ('correction_recorder', 'largest_shift_m')),
+)
+
+
+def refuse_protected(file: str, node: str, told: Mapping[str, Any]) -> None:
+    """Refuse keys that no file may set.
+
+    Raises:
+        InvalidInputError: There is one; says which.
+    """
+    for key in sorted(PROTECTED.intersection(told)):
+        raise InvalidInputError(
+            f'{file}: {node}.{key} is not for this file: it protects the people at the arm, or '
+            "the session's recording"
+        )
+
+
+def refuse_beyond_limits(
+    file: str, node: str, cls: type[Parameters], told: Mapping[str, Any], config: Parameters
+) -> None:
+    """Refuse what a real arm, or a person at it, is not to be exposed to.
+
+    Args:
+        file: for the message.
+        node: whose parameters they are.
+        cls: the class of its parameters.
+        told: what the file says.
+        config: all of its parameters, defaults too.
+
+    Raises:
+        InvalidInputError: Something is beyond its limit; says which, and what is allowed.
+    """
+    known = specifications(cls)
+    for key, sign, words in (
+        *((key, 1.0, 'at most') for key in _AT_MOST_AS_SHIPPED),
+        *((key, -1.0, 'at least') for key in _AT_LEAST_AS_SHIPPED),
+    ):
+        if key in told and sign * told[key] > sign * known[key].default:
+            raise _refusal(file, node, key, told[key], f'{words} {known[key].default}')
+    reflex = getattr(config, 'reflex_torque_nm', None)
+    if reflex is None:
+        return
+    effort = [joint.effort_nm for joint in FR3.joints]
+    if any(value > limit for value, limit in zip(reflex, effort, strict=True)):
+        raise _refusal(file, node, 'reflex_torque_nm', list(reflex), f'at most {effort}')
+    stop = getattr(config, 'stop_torque_nm', reflex)
+    if any(value >= limit for value, limit in zip(stop, reflex, strict=True)):
+        allowed = f'below reflex_torque_nm, {list(reflex)}'
+        raise _refusal(file, node, 'stop_torque_nm', list(stop), allowed)
+
+
+def link(file: str, told: Mapping[str, dict[str, Any]]) -> None:
+    """Let parameters that are one follow each other.
+
+    Args:
+        file: for the message.
+        told: what the file says of each node; what follows from it is added.
+
+    Raises:
+        InvalidInputError: The file gives both, and they differ.
+    """
+    for first, second in LINKED:
+        values = {
+            (node, key): told[node][key]
+            for node, key in (first, second)
+            if node in told and key in told[node]
+        }
+        if len(set(values.values())) > 1:
+            both = ' and '.join(f'{node}.{key}' for node, key in values)
+            raise InvalidInputError(f'{file}: {both} must be the same, not {[*values.values()]}')
+        for value in values.values():
+            for node, key in (first, second):
+                if node in told:
+                    told[node][key] = value
+
+
+def _refusal(file: str, node: str, key: str, value: Any, allowed: str) -> InvalidInputError:
+    return InvalidInputError(
+        f'{file}: {node}.{key} = {value} is not for a real arm; allowed: {allowed}'
+    )
