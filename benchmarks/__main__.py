@@ -13,8 +13,19 @@ from pathlib import Path
 import benchmarks
 
 RESULTS = Path(__file__).parent / 'results'
-# Helpers of benchmarks, not benchmarks themselves; the acceptance takes half an hour.
-NOT_RUN = ('__main__', 'acceptance', 'arm_stream', 'ideal_sessions', 'pushed_arm', 'scalar_press')
+# Helpers of benchmarks, not benchmarks themselves; acceptance and faults take an hour and more.
+NOT_RUN = (
+    '__main__',
+    'acceptance',
+    'arm_stream',
+    'faults',
+    'ideal_sessions',
+    'pushed_arm',
+    'scalar_press',
+)
+
+# Only if they are named: these take an hour.
+LONG = ('learning',)
 
 
 def main() -> int:
@@ -23,15 +34,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog='python -m benchmarks', description=__doc__)
     parser.add_argument('names', nargs='*', metavar='NAME', help=f'of {", ".join(names)}')
     parser.add_argument('--output', type=Path, default=RESULTS, help='folder of the JSON files')
-    options = parser.parse_args()
+    options, rest = parser.parse_known_args()
     unknown = sorted(set(options.names) - set(names))
     if unknown:
         parser.error(f'unknown benchmark {unknown[0]!r}; known: {", ".join(names)}')
+    if rest and options.names != ['learning']:
+        parser.error(f'unknown option {rest[0]!r}; only the benchmark learning has some')
     options.output.mkdir(parents=True, exist_ok=True)
-    for name in options.names or names:
+    for name in options.names or [name for name in names if name not in LONG]:
         print(f'== {name}', flush=True)
         started = time.perf_counter()
-        results = importlib.import_module(f'benchmarks.{name}').run()
+        results = importlib.import_module(f'benchmarks.{name}').run(*([rest] if rest else []))
         path = options.output / f'{name}.json'
         path.write_text(json.dumps(results, indent=2, default=float) + '\n', encoding='utf-8')
         print(f'   {time.perf_counter() - started:.0f} s, kept in {path}', flush=True)

@@ -7,6 +7,7 @@ something on a shared machine.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -16,18 +17,25 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from reward_learning_ros.arm.description import FR3
+from reward_learning_ros.arm.joint_trajectory import JointTrajectory, MotionState
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.arm.limits import ArmLimits
-from reward_learning_ros.arm.timing import MotionState, plan_motion
+from reward_learning_ros.arm.limits import ArmLimits, Violation, check_set_points
+from reward_learning_ros.arm.timing import (
+    plan_joint_motion,
+    plan_motion,
+    time_path,
+)
 from reward_learning_ros.arm.world import World
 from reward_learning_ros.arm.worlds import PushableBox, Scene, load_scene
 from reward_learning_ros.core.cores import available_cores
+from reward_learning_ros.core.errors import RewardLearningError
 
 Array = NDArray[np.float64]
 
 PUSH_DURATION_SEC = 2.0
 ROUNDS = 5
 LIBRARY_SIZE = 20_000
+TIMING_CALLS = 10_000
 
 
 def run() -> dict[str, Any]:
@@ -36,6 +44,7 @@ def run() -> dict[str, Any]:
     kinematics = Kinematics()
     results: dict[str, Any] = {'cores': available_cores()}
     results |= _measure_kinematics(kinematics, rng)
+    results |= measure_timing(kinematics, rng, TIMING_CALLS)
     results |= _measure_push_rate(kinematics, rng)
     results |= _compare_hand_with_arm(kinematics, rng)
     for name, value in results.items():
@@ -94,6 +103,115 @@ def _measure_kinematics(kinematics: Kinematics, rng: np.random.Generator) -> dic
         'the same out of a motion, ms': 1e3
         * median(_seconds(lambda: plan_from(moving)) for _ in range(20)),
     }
+
+
+def measure_timing(kinematics: Kinematics, rng: np.random.Generator, calls: int) -> dict[str, Any]:
+    """Time motions along random plans, out of random states, in random times, hopeless or not."""
+    path = kinematics.follow(np.linspace([0.35, 0.0, 0.5], [0.7, 0.3, 0.1], 8))
+    at_rest = MotionState(positions_rad=np.array(FR3.home_rad))
+    for start in (None, at_rest):  # loads or compiles
+        time_path(
+            path, duration_sec=5.0, limits=ArmLimits.of(FR3), kinematics=kinematics, start=start
+        )
+    refused: Counter[str] = Counter()
+    costs, outside = [], 0
+    for _ in range(calls):
+        limits = ArmLimits.of(FR3, speed_scale=float(rng.choice([1.0, 0.3, 0.1])))
+        start = _random_start(limits, kinematics, rng)
+        options: dict[str, Any] = {
+            'duration_sec': float(10.0 ** rng.uniform(-1.3, 1.5)),
+            'limits': limits,
+            'kinematics': kinematics,
+            'start': start,
+        }
+        kind = rng.choice(3, p=[0.6, 0.2, 0.2])
+        plan = _random_plan(rng)
+        joints = np.array(FR3.home_rad) + rng.normal(0.0, 0.3, (int(rng.integers(2, 6)), 7))
+        if start is not None and rng.random() < 0.5:
+            joints[0] = start.positions_rad
+        began = time.thread_time()
+        try:
+            if kind == 0:
+                trajectory = plan_motion(plan, **options)
+            elif kind == 1:
+                trajectory = time_path(path, **options, start_speed=rng.uniform(0.0, 1.0))
+            else:
+                trajectory = plan_joint_motion(joints, **options)
+        except RewardLearningError as error:
+            refused[type(error).__name__] += 1
+            continue
+        finally:
+            costs.append(time.thread_time() - began)
+        outside += bool(_fine_violations(trajectory, limits, kinematics))
+    milliseconds = 1e3 * np.array(costs)
+    return {
+        f'timing: of {calls} calls accepted': calls - sum(refused.values()),
+        **{f'timing: refused, {name}': count for name, count in sorted(refused.items())},
+        'timing: accepted, but outside the limits on a fine grid': outside,
+        'timing: processor time of a call, median, ms': float(np.median(milliseconds)),
+        'timing: 99.9 % of the calls, ms (50 wanted)': float(np.percentile(milliseconds, 99.9)),
+        'timing: longest call, ms (200 wanted)': float(milliseconds.max()),
+    }
+
+
+def _random_plan(rng: np.random.Generator) -> Array:
+    """Draw (n, 3) waypoints: a walk in front of the arm, or points in and out of its reach."""
+    count = int(rng.integers(2, 13))
+    if rng.random() < 0.25:
+        return rng.uniform([0.1, -0.8, -0.1], [1.0, 0.8, 1.0], (count, 3))
+    first = rng.uniform([0.35, -0.3, 0.15], [0.65, 0.3, 0.55], (1, 3))
+    steps = rng.uniform(-0.1, 0.1, (count - 1, 3))
+    return np.concatenate([first, first + np.cumsum(steps, axis=0)])
+
+
+def _random_start(
+    limits: ArmLimits, kinematics: Kinematics, rng: np.random.Generator
+) -> MotionState | None:
+    """Draw rest, a state near home, one out of a motion, or one anywhere near the limits."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return None
+    if kind == 1:
+        return MotionState(
+            positions_rad=np.array(FR3.home_rad) + rng.normal(0.0, 0.15, 7),
+            velocities_rad_s=rng.uniform(0.0, 0.3) * rng.normal(size=7) * limits.velocity_rad_s,
+            accelerations_rad_s2=rng.normal(0.0, 0.2, 7) * limits.acceleration_rad_s2,
+        )
+    if kind == 2:
+        joints = np.array(FR3.home_rad) + rng.uniform(-0.1, 0.1, (3, 7))
+        before = plan_joint_motion(
+            joints, duration_sec=rng.uniform(0.1, 5.0), limits=limits, kinematics=kinematics
+        )
+        return before.state(rng.uniform(0.0, before.duration_sec))
+    share = rng.uniform(0.3, 1.05)
+    middle = (limits.position_lower_rad + limits.position_upper_rad) / 2
+    return MotionState(
+        positions_rad=middle
+        + rng.uniform(-share, share, 7) * (limits.position_upper_rad - middle),
+        velocities_rad_s=rng.uniform(-share, share, 7) * limits.velocity_rad_s,
+        accelerations_rad_s2=rng.uniform(-share, share, 7) * limits.acceleration_rad_s2,
+    )
+
+
+def _fine_violations(
+    trajectory: JointTrajectory, limits: ArmLimits, kinematics: Kinematics
+) -> tuple[Violation, ...]:
+    """Check on a grid forty times as fine as the planner's own, with independent derivatives."""
+    times = np.linspace(0.0, trajectory.duration_sec, 20_011)
+    points = trajectory.sample(times)
+    tool = kinematics.tool_poses(points.positions_rad)[0]
+    velocities = np.diff(tool, axis=0) / times[1]
+    accelerations = np.diff(velocities, axis=0) / times[1]
+    return check_set_points(
+        limits,
+        times_sec=times[1:-1],
+        positions_rad=points.positions_rad[1:-1],
+        velocities_rad_s=points.velocities_rad_s[1:-1],
+        accelerations_rad_s2=points.accelerations_rad_s2[1:-1],
+        jerks_rad_s3=np.diff(points.accelerations_rad_s2, axis=0)[1:] / times[1],
+        tool_speeds_m_s=np.linalg.norm(velocities[1:], axis=1),
+        tool_accelerations_m_s2=np.linalg.norm(accelerations, axis=1),
+    )
 
 
 def _measure_push_rate(kinematics: Kinematics, rng: np.random.Generator) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Faults made on purpose while the simulated arm moves, and what the arm does then."""

@@ -1,0 +1,412 @@
+"""Random orders of consents, stops, reflexes, kills and restarts against a running session."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from bisect import insort
+from collections import Counter, deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import WrenchStamped
+
+from benchmarks.faults.consent_rule import SWING_SEC, ConsentRule, UnwantedMotion, Withdrawal
+from benchmarks.faults.report import Progress, print_table
+from benchmarks.faults.station import (
+    ARM,
+    MAX_GAP_SEC,
+    MOVING_RAD_S,
+    PLAYBACK,
+    Station,
+    StuckError,
+)
+from reward_learning_ros.arm.robot_mode import RobotMode
+from reward_learning_ros.core.tasks import load_task
+from reward_learning_ros.interface import PlaybackState, PlaybackStatus, SessionState
+from reward_learning_ros.interface.session import SessionStatus
+from reward_learning_ros.nodes import arm_names, names
+from reward_learning_ros.nodes.conversions import session_status_from_message
+from reward_learning_ros.nodes.session_conductor_parameters import EVERY_PASS
+from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
+from reward_learning_ros.session.description import CONDUCTOR, begin
+from reward_learning_ros.session.parameters import SessionParameters
+
+CONSENTS = {
+    'begin': names.SESSION_BEGIN_SERVICE,
+    'continue': names.SESSION_CONTINUE_SERVICE,
+    'home': names.SESSION_HOME_SERVICE,
+}
+STOP_PRESSED, STOP_RELEASED = 'stop pressed', 'stop released'
+REFLEX, RECOVERY, RESTART = 'reflex', 'recovery', 'restart'
+KILL = 'kill'
+EVENTS = (STOP_PRESSED, STOP_RELEASED, *CONSENTS, REFLEX, RECOVERY, KILL, RESTART)
+KILLED = (
+    ARM,
+    PLAYBACK,
+    'correction_recorder',
+    'reward_inference',
+    'simulated_participant',
+    CONDUCTOR,
+)
+MAX_LENGTH = 5
+MAX_DWELL_SEC = 2.0
+# How long the arm is watched at rest, with nothing that forbids a motion, before the next order.
+WATCHED_SEC = 3.0
+# A recording that grows for hours makes restarted nodes slow.
+ORDERS_PER_SESSION = 20
+MAX_EVENTS = 40
+# Silence of a watched node is noticed by playback after its time-out; a look at it is due every
+# tenth of a second.
+_LOOK_SEC = 0.1
+_ANSWERS = {
+    SessionState.READY: ('begin',),
+    SessionState.HOLDING: ('continue', 'home'),
+    SessionState.AWAY: ('home',),
+}
+_MOVING = (PlaybackState.HOMING, PlaybackState.PLAYING)
+
+
+def run(*, orders: int, seed: int) -> dict[str, Any]:
+    """Run random orders; return what was counted.
+
+    Args:
+        orders: How many.
+        seed: Of the orders, dwell times and sessions.
+    """
+    campaign = _Campaign(np.random.default_rng(seed))
+    progress = Progress('order', orders)
+    done = 0
+    while done < orders:
+        with tempfile.TemporaryDirectory() as temporary:
+            config = _configuration(Path(temporary), seed + done)
+            with SessionStation(config, campaign.rule) as station:
+                while done < orders:
+                    done += 1
+                    try:
+                        progress.show(done, campaign.run_order(station))
+                    except StuckError as error:
+                        campaign.stuck.append(str(error))
+                        progress.show(done, f'stuck: {error}')
+                        break
+                    if done % ORDERS_PER_SESSION == 0:
+                        break
+    return campaign.results(orders)
+
+
+def _configuration(folder: Path, seed: int) -> SessionParameters:
+    load_task('press').prepare()
+    file = folder / 'faults.yaml'
+    # A pass that nobody corrected does not end the session: the next order needs it.
+    file.write_text(f'{CONDUCTOR}:\n  ros__parameters:\n    quiet_pass_accepts: false\n')
+    return SessionParameters(
+        sessions=str(folder),
+        study='faults',
+        realtime=True,
+        consent=EVERY_PASS,
+        max_passes=1000,
+        max_corrections=0,
+        seed=seed,
+        parameters_file=str(file),
+    )
+
+
+class SessionStation(Station):
+    """A session, and what happens to its consents.
+
+    Attributes:
+        session: what the session told last.
+        rule: is told of every consent and of everything that takes one away.
+    """
+
+    def __init__(self, config: SessionParameters, rule: ConsentRule) -> None:
+        folder, _, description = begin(config)
+        super().__init__(description.nodes, folder.logs)
+        self.session: SessionStatus | None = None
+        self.rule = rule
+        self.counts: Counter[str] = Counter()
+        self.refusals: Counter[str] = Counter()
+        self.holds: Counter[str] = Counter()
+        # What happened when, and how fast the set-points were, to explain a motion by.
+        self.events: deque[tuple[float, str]] = deque(maxlen=MAX_EVENTS)
+        self.set_points: list[tuple[float, float]] = []
+        self._desired = self.listen_to_joints(names.DESIRED_JOINT_STATES_TOPIC)
+        playback = TrajectoryPlaybackParameters()
+        # How soon it rests is judged elsewhere; here a swing at the end is no setting off.
+        self._braking_sec = playback.hold_within_sec + SWING_SEC
+        self._unnoticed_sec = playback.watch_timeout_sec + _LOOK_SEC
+        self._asked: list[tuple[str, float, Any]] = []
+        self.operator.create_subscription(
+            DiagnosticStatus, names.SESSION_STATUS_TOPIC, self._on_session, names.LATCHED_QOS
+        )
+        self.operator.create_subscription(
+            WrenchStamped, arm_names.PERSON_WRENCH_TOPIC, self._on_push, names.ROBOT_STATE_QOS
+        )
+
+    def spin(self, seconds: float) -> None:
+        """Listen for some time, and look what became of calls and of nodes."""
+        deadline_sec = time.monotonic() + seconds
+        while True:
+            super().spin(0.0)
+            self.start_missing()
+            self._look_at_answers()
+            if time.monotonic() >= deadline_sec:
+                return
+
+    def measure(self) -> None:
+        """Take the set-points that came, too."""
+        super().measure()
+        for record in self.take_joints(self._desired):
+            speed = float(np.abs(record.velocity).max())
+            self.set_points.append((record.time_ns / 1e9, speed))
+
+    def note(self, text: str) -> None:
+        """Take note of something that happened now."""
+        self.events.append((time.time(), text))
+
+    def on_mode(self, mode: RobotMode) -> None:
+        """Take note of the arm's mode."""
+        super().on_mode(mode)
+        self.note(f'arm: {mode.words}')
+
+    def situation(self) -> str:
+        """Return what was told last, in words."""
+        return f'{super().situation()}, session {self.session}'
+
+    def happen(self, event: str, node: str = '') -> str:
+        """Let an event happen; return it in words."""
+        self.note(event if event != KILL else f'kill {node}')
+        if event in CONSENTS:
+            future = self.ask(CONSENTS[event])
+            if future is not None:
+                self._asked.append((event, time.time(), future))
+        elif event in (STOP_PRESSED, STOP_RELEASED):
+            future = self.ask_for_stop(event == STOP_PRESSED)
+            if future is not None and event == STOP_PRESSED:
+                self._asked.append((event, time.time(), future))
+        elif event == REFLEX:
+            if self.trip_reflex():
+                self._withdraw(REFLEX, self._braking_sec)
+        elif event == RECOVERY:
+            self.ask(arm_names.ERROR_RECOVERY_SERVICE)
+        elif event == KILL:
+            self.kill(node)
+            is_watched = node not in (ARM, PLAYBACK)
+            unnoticed_sec = self._unnoticed_sec if is_watched else 0.0
+            self._withdraw(f'kill {node}', unnoticed_sec + self._braking_sec)
+            return f'kill {node}'
+        elif event == RESTART:
+            # As a supervisor does it with a real arm, which goes on.
+            self.end(*(name for name in self.processes if name != ARM))
+            self._withdraw(RESTART, self._braking_sec)
+        return event
+
+    def make_ready(self, rng: np.random.Generator) -> str:
+        """Remove what forbids a motion, watch the arm rest, and perhaps set it in motion."""
+        self.wait_until(lambda: self.mode is not None, 'the arm')
+        if self.mode is RobotMode.USER_STOPPED:
+            self.happen(STOP_RELEASED)
+        self.wait_until(lambda: self.mode is not RobotMode.USER_STOPPED, 'release of the stop')
+        if self.mode is RobotMode.REFLEX:
+            self.happen(RECOVERY)
+        self.wait_until(lambda: self.mode is RobotMode.MOVE, 'recovery')
+        self.wait_until(lambda: self.session is not None, 'the session')
+        if rng.random() < 0.8:
+            self.wait_until(lambda: self._is_ready, 'a session that can be consented to')
+            self.spin(WATCHED_SEC)
+            if rng.random() < 0.85:
+                self._set_in_motion(rng)
+                self.spin(rng.uniform(0.0, 4.0))
+        return 'moving' if self.is_moving else 'at rest'
+
+    def _set_in_motion(self, rng: np.random.Generator) -> None:
+        """Consent to what the session waits for, again and again until it takes it."""
+        before = len(self.rule.consents_sec)
+
+        def is_consented() -> bool:
+            if self._is_ready and not self._asked:
+                assert self.session is not None
+                self.happen(str(rng.choice(_ANSWERS[self.session.state])))
+                self.spin(0.5)
+            return len(self.rule.consents_sec) > before
+
+        self.wait_until(is_consented, 'a consent that is taken')
+
+    @property
+    def _is_ready(self) -> bool:
+        return (
+            self.session is not None
+            and self.session.state in _ANSWERS
+            and self.playback is not None
+            and (not self.playback.not_ready or self.playback.is_too_far)
+            and self.has_rested(0.3)
+        )
+
+    def _withdraw(self, kind: str, braking_sec: float, time_sec: float | None = None) -> None:
+        now_sec = time.time() if time_sec is None else time_sec
+        self.rule.withdrawals.append(
+            Withdrawal(time_sec=now_sec, kind=kind, braking_sec=braking_sec)
+        )
+
+    def _look_at_answers(self) -> None:
+        waiting = []
+        for event, asked_sec, future in self._asked:
+            if not future.done():
+                # Who asked gave up; a consent that is used after that is late.
+                if time.time() - asked_sec < 10.0:
+                    waiting.append((event, asked_sec, future))
+            elif event == STOP_PRESSED:
+                self._withdraw(STOP_PRESSED, self._braking_sec)
+            elif future.result().success:
+                self.counts[f'{event} taken'] += 1
+                self.note(f'{event} is taken')
+                insort(self.rule.consents_sec, asked_sec)
+            else:
+                self.refusals[_without_numbers(future.result().message)] += 1
+        self._asked = waiting
+
+    def on_playback(self, status: PlaybackStatus) -> None:
+        """Take note of what playback tells; a motion that ended used its consent up."""
+        before = self.playback
+        super().on_playback(status)
+        if before is None or before.state is not status.state:
+            self.note(f'playback: {status.fault or status.state.value}')
+        was_moving = before is not None and before.state in _MOVING
+        if was_moving and status.state not in _MOVING:
+            kind = 'hold' if status.state is PlaybackState.FAULT else 'end of a motion'
+            self.counts[kind] += 1
+            if status.fault:
+                self.holds[_without_numbers(status.fault)] += 1
+            self._withdraw(kind, self._braking_sec, status.stamp_ns / 1e9)
+
+    def _on_session(self, message: DiagnosticStatus) -> None:
+        self.session = session_status_from_message(message)
+
+    def _on_push(self, message: WrenchStamped) -> None:
+        force = message.wrench.force
+        if force.x or force.y or force.z:
+            stamp = message.header.stamp
+            self._note_push(stamp.sec + stamp.nanosec / 1e9)
+
+    def push(self, force_n: tuple[float, float, float]) -> None:
+        """Push the tool, and take note of it."""
+        self._note_push(time.time())
+        super().push(force_n)
+
+    def _note_push(self, time_sec: float) -> None:
+        insort(self.rule.pushes_sec, time_sec)
+
+
+class _Campaign:
+    """The orders, and what was counted so far."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rule = ConsentRule(moving_rad_s=MOVING_RAD_S, max_gap_sec=MAX_GAP_SEC)
+        self.counts: Counter[str] = Counter()
+        self.refusals: Counter[str] = Counter()
+        self.holds: Counter[str] = Counter()
+        self.stuck: list[str] = []
+        self.unwanted: list[dict[str, Any]] = []
+        self.longest_sec: dict[str, float] = {}
+        self.moving_samples = 0
+        self._rng = rng
+
+    def run_order(self, station: SessionStation) -> str:
+        """Run one order, judge what was measured, and return it in words."""
+        words = []
+        try:
+            words.append(station.make_ready(self._rng))
+            for _ in range(int(self._rng.integers(1, MAX_LENGTH + 1))):
+                event = str(self._rng.choice(EVENTS))
+                happened = station.happen(event, str(self._rng.choice(KILLED)))
+                self.counts[happened] += 1
+                words.append(happened)
+                station.spin(self._rng.uniform(0.0, MAX_DWELL_SEC))
+        finally:
+            # What the arm does after the last event is judged with the next order; what was
+            # measured by now, when all events of it are known.
+            station.spin(WATCHED_SEC)
+            order = ', '.join(words)
+            found = self._judge(station, order)
+            for name in ('counts', 'refusals', 'holds'):
+                getattr(self, name).update(getattr(station, name))
+                getattr(station, name).clear()
+        verdict = f'; {len(found)} MOTIONS WITHOUT CONSENT: {found}' if found else ''
+        return order + verdict
+
+    def _judge(self, station: SessionStation, order: str) -> list[UnwantedMotion]:
+        times = [time_ns / 1e9 for time_ns in station.times_ns]
+        speeds = list(station.speeds_rad_s)
+        station.times_ns.clear()
+        station.speeds_rad_s.clear()
+        self.moving_samples += sum(speed > MOVING_RAD_S for speed in speeds)
+        found = self.rule.judge(times, speeds)
+        for kind, moved_sec in self.rule.longest_motions(times, speeds).items():
+            self.longest_sec[kind] = max(self.longest_sec.get(kind, 0.0), moved_sec)
+        for motion in found:
+            began_sec, ended_sec = motion.begin_sec, motion.end_sec
+            self.unwanted.append(
+                {
+                    'order': order,
+                    **vars(motion),
+                    'max set-point speed, rad/s': max(
+                        (v for t, v in station.set_points if began_sec <= t <= ended_sec),
+                        default=None,
+                    ),
+                    'seconds left out by the arm': self.rule.left_out_sec(
+                        began_sec - SWING_SEC, ended_sec
+                    ),
+                    'before it': [
+                        f'{time_sec - began_sec:+.2f} s {text}'
+                        for time_sec, text in station.events
+                    ],
+                }
+            )
+        station.set_points.clear()
+        return found
+
+    def results(self, orders: int) -> dict[str, Any]:
+        """Print the table and return what was counted."""
+        kinds = [event for event in EVENTS if event != KILL]
+        kinds += [f'kill {node}' for node in KILLED]
+        kinds += ['begin taken', 'continue taken', 'home taken', 'hold', 'end of a motion']
+        without = Counter(str(motion['after']).split(',')[0] for motion in self.unwanted)
+        rows = [
+            {
+                'event': kind,
+                'occurred': self.counts[kind],
+                'motions without consent after it': without[kind],
+                'longest motion after it, s': self.longest_sec.get(kind),
+            }
+            for kind in kinds
+        ]
+        print_table(f'{orders} orders: motions without consent', rows)
+        for motion in self.unwanted:
+            print(f'  WITHOUT CONSENT: {motion}')
+        for message, count in self.refusals.most_common():
+            print(f'  refused {count} times: {message}')
+        for reason, count in self.holds.most_common():
+            print(f'  held {count} times: {reason}')
+        for text in self.stuck:
+            print(f'  STUCK: {text}')
+        violations = [f'{len(self.unwanted)} motions without consent'] if self.unwanted else []
+        violations += [f'{len(self.stuck)} times the session was stuck'] if self.stuck else []
+        if self.moving_samples == 0:
+            violations.append('the arm never moved: nothing was tested')
+        return {
+            'orders': orders,
+            'events': rows,
+            'unwanted motions': self.unwanted,
+            'refusals': dict(self.refusals),
+            'holds': dict(self.holds),
+            'stuck': self.stuck,
+            'seconds of motion': self.moving_samples / 1000.0,
+            'violations': violations,
+        }
+
+
+def _without_numbers(text: str) -> str:
+    return re.sub('[0-9.]+', '…', text)
