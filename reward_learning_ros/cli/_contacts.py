@@ -43,8 +43,8 @@ def contact_findings(
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / 'samples.npz'
-        source, failure = _record(namespace, seconds, path)
-        if source is None:
+        told, failure = _record(namespace, seconds, path)
+        if failure:
             return [_blocking(failure)], {}
         with np.load(path) as arrays:
             block = SampleBlock(**arrays)
@@ -53,8 +53,10 @@ def contact_findings(
         draw_contact_calibration(calibration, figure)
     except RewardLearningError as error:
         return [_blocking(str(error))], {}
+    source, settled_sec = told['source'], told['settled_sec']
     numbers = {
         'source': source,
+        'settled_sec': settled_sec,
         'rate_hz': calibration.rate_hz,
         'noise_nm': calibration.noise_nm.tolist(),
         'bias_range_nm': calibration.bias_range_nm.tolist(),
@@ -77,7 +79,11 @@ def contact_findings(
     }
     force = calibration.least_force_n
     findings = [
-        Finding(name='torques come from', found=f'{source}, {calibration.rate_hz:.0f} Hz'),
+        Finding(
+            name='torques come from',
+            found=f'{source}, {calibration.rate_hz:.0f} Hz, recorded from {settled_sec:.1f} s '
+            'after they were first heard',
+        ),
         Finding(name='torque noise', found=_per_joint(calibration.noise_nm)),
         Finding(name='bias over the poses', found=_per_joint(calibration.bias_range_nm)),
         Finding(
@@ -95,8 +101,8 @@ def contact_findings(
     return findings, numbers
 
 
-def _record(namespace: str, seconds: float, path: Path) -> tuple[str | None, str]:
-    """Return the source of the samples that were written to a file, or None and why not."""
+def _record(namespace: str, seconds: float, path: Path) -> tuple[dict[str, Any], str]:
+    """Return what is told of the samples that were written to a file, and why there are none."""
     process = subprocess.Popen(
         [
             *(sys.executable, '-m', 'reward_learning_ros.nodes.sample_recording'),
@@ -120,13 +126,18 @@ def _record(namespace: str, seconds: float, path: Path) -> tuple[str | None, str
             if time.monotonic() > deadline_sec:
                 process.kill()
                 process.communicate()
-                return None, 'the recording hangs'
+                return {}, 'the recording hangs'
     lines = output.splitlines()
     if process.returncode or not lines:
         last_words = errors.strip().splitlines()[-1:] or ['it said nothing']
-        return None, last_words[0]
-    source: str | None = json.loads(lines[-1])['source']
-    return source, 'no torques were heard'
+        return {}, last_words[0]
+    told: dict[str, Any] = json.loads(lines[-1])
+    if told['source'] is None:
+        return told, 'no torques were heard'
+    if told['settled_sec'] is None:
+        missing = ', '.join(told['missing']) or 'a source that stays'
+        return told, f'torques came from {told["source"]}, but not {missing}'
+    return told, ''
 
 
 def _per_joint(values: Any) -> str:

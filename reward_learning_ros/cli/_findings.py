@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reward_learning_ros.core.errors import install_command
+from reward_learning_ros.parameters.arms import FRANKA, SIMULATED
+
 SUPPORTED_PYTHON = ((3, 10), (3, 13))
 SUPPORTED_DISTRIBUTIONS = ('humble', 'jazzy', 'kilted')
 
@@ -31,6 +34,11 @@ MESSAGE_PACKAGES = (
     'rosgraph_msgs',
     'std_srvs',
 )
+# Package, what it is for.
+ARM_MESSAGE_PACKAGES = (
+    ('franka_msgs', 'the mode of the arm, its thresholds and its recovery'),
+    ('controller_manager_msgs', 'the controllers of the arm'),
+)
 PYTHON_PACKAGES = ('numpy', 'scipy', 'numba', 'yaml', 'rosbags', 'arviz')
 # Python package, the extra that brings it, what it is for.
 OPTIONAL_PACKAGES = (
@@ -40,8 +48,6 @@ OPTIONAL_PACKAGES = (
     ('pyarrow', 'study', 'tables on disk'),
     ('dask', 'study', 'other machines'),
 )
-SIMULATED = 'simulated'
-FRANKA = 'franka'
 LEAST_MEMORY_GB = 2.0
 
 Finder = Callable[[str], bool]
@@ -117,8 +123,8 @@ def wheel_distribution() -> str:
     return ''
 
 
-def message_findings(installed: Finder = is_installed) -> list[Finding]:
-    """Tell the message packages."""
+def message_findings(arm: str, installed: Finder = is_installed) -> list[Finding]:
+    """Tell the message packages, and those that only a real arm needs."""
     missing = [package for package in MESSAGE_PACKAGES if not installed(package)]
     apt = ' '.join(f'ros-$ROS_DISTRO-{package.replace("_", "-")}' for package in missing)
     advice = f'`sudo apt install {apt}`, or let `make session` fetch them'
@@ -130,17 +136,40 @@ def message_findings(installed: Finder = is_installed) -> list[Finding]:
             blocks=bool(missing),
         )
     ]
-    has_franka = installed('franka_msgs')
-    findings.append(
-        Finding(
-            name='franka_msgs',
-            found='installed' if has_franka else 'no',
-            advice=''
-            if has_franka
-            else 'needed only to recover a real arm from a reflex: build franka_ros2',
+    for package, purpose in ARM_MESSAGE_PACKAGES:
+        is_here, is_needed = installed(package), arm == FRANKA
+        need = 'required with a real arm' if is_needed else 'needed with a real arm only'
+        findings.append(
+            Finding(
+                name=package,
+                found=f'installed, for {purpose}' if is_here else 'no',
+                advice=''
+                if is_here
+                else f'{need}, for {purpose}: build franka_ros2, or source its workspace',
+                blocks=is_needed and not is_here,
+            )
         )
-    )
     return findings
+
+
+def franka_finding(arm: str) -> Finding | None:
+    """Tell the release of franka_ros2, which brings a real arm up; None without a real arm."""
+    if arm != FRANKA:
+        return None
+    from reward_learning_ros.arm.franka_release import FrankaReleaseError, check_release
+    from reward_learning_ros.session.bringup import installed_release
+
+    name = 'franka_ros2'
+    try:
+        release = installed_release()
+        if release is None:
+            return Finding(
+                name=name, found='not installed here', advice='bring the arm up elsewhere'
+            )
+        check_release(release)
+    except FrankaReleaseError as error:
+        return Finding(name=name, found=str(error), advice='update franka_ros2', blocks=True)
+    return Finding(name=name, found='v' + '.'.join(map(str, release)))
 
 
 def package_findings(arm: str, installed: Finder = is_installed) -> list[Finding]:
@@ -160,9 +189,7 @@ def package_findings(arm: str, installed: Finder = is_installed) -> list[Finding
             Finding(
                 name=f'{package} [{extra}]',
                 found=f'installed, for {purpose}' if is_here else 'no',
-                advice=''
-                if is_here
-                else f"for {purpose}: `pip install 'reward_learning_ros[{extra}]'`",
+                advice='' if is_here else f'for {purpose}: `{install_command(extra)}`',
                 blocks=not is_here and package == 'mujoco' and arm == SIMULATED,
             )
         )

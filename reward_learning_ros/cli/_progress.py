@@ -25,6 +25,16 @@ class ParallelParameters(Parameters):
 
 
 @contextmanager
+def going_on_later(what: str) -> Iterator[None]:
+    """Say, when the user interrupts, that what is finished is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f'interrupted: {what} kept; the same command goes on from there', file=sys.stderr)
+        raise
+
+
+@contextmanager
 def progress_bar(description: str, total: int, done: int = 0) -> Iterator[Callable[[], None]]:
     """Show steps done and time left on standard error; yield what to call after each step.
 

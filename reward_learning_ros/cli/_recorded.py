@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.core.yaml_text import YamlError, load_yaml
 from reward_learning_ros.parameters import Parameters, from_mapping, specifications
 
 _P = TypeVar('_P', bound=Parameters)
@@ -56,16 +57,14 @@ def settings_of(texts: Sequence[str]) -> dict[str, Any]:
     Raises:
         InvalidInputError: One is not of that form.
     """
-    import yaml
-
     settings = {}
     for text in texts:
         name, separator, value = text.partition('=')
         if not separator:
             raise InvalidInputError(f'--set {text}: must be NAME=VALUE, such as on_threshold=6')
         try:
-            settings[name.replace('-', '_')] = yaml.safe_load(value)
-        except yaml.YAMLError:
+            settings[name.replace('-', '_')] = load_yaml(value)
+        except YamlError:
             raise InvalidInputError(f'--set {text}: the value cannot be read') from None
     return settings
 

@@ -26,6 +26,8 @@ NAME = 'convert'
 HELP = 'make a session of other recordings, or a table of a session'
 
 _TABLES = ('.csv', '.parquet', '.npz')
+# As of a file; a folder may be called 2026.11.18.
+_FILE_ENDING = re.compile(r'\.[A-Za-z]\w{0,9}')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +47,11 @@ def run(options: argparse.Namespace) -> int:
     source, target = options.source, options.target
     if target.exists():
         raise InvalidInputError(f'{target} is there already; nothing is overwritten')
+    if target.suffix not in ('', *_TABLES) and _FILE_ENDING.fullmatch(target.suffix):
+        raise InvalidInputError(
+            f'{target} ends in {target.suffix}: a table must end in {", ".join(_TABLES)}, and a '
+            'folder in none'
+        )
     try:
         if target.suffix in _TABLES:
             problems = _write_table(source, target, options)

@@ -15,6 +15,7 @@ from reward_learning_ros.cli import _findings as findings
 from reward_learning_ros.cli._findings import Finding
 from reward_learning_ros.parameters import Parameters, from_arguments, parameter
 from reward_learning_ros.parameters import add_arguments as add_parameters
+from reward_learning_ros.parameters.arms import ARMS, FRANKA, SIMULATED
 
 NAME = 'doctor'
 HELP = 'what is here, what is missing, and what to do about it'
@@ -36,9 +37,9 @@ class DoctorParameters(Parameters):
     """What the doctor looks at."""
 
     arm: str = parameter(
-        findings.SIMULATED,
+        SIMULATED,
         description='The arm of the session that should start',
-        choices=(findings.SIMULATED, findings.FRANKA),
+        choices=ARMS,
     )
     namespace: str = parameter('', description='ROS namespace of the arm')
     seconds: float = parameter(
@@ -72,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     config = from_arguments(DoctorParameters, options)
     inspected, failure = inspect(config)
     found = examine(config, inspected, failure)
-    if inspected is not None and config.arm == findings.FRANKA:
+    if inspected is not None and config.arm == FRANKA:
         found += preflight(config)
     contacts: dict[str, Any] = {}
     if config.record > 0.0:
@@ -103,7 +104,7 @@ def inspect(config: DoctorParameters) -> tuple[Mapping[str, Any] | None, str]:
         config.namespace,
         str(config.seconds),
         # An arm that is not needed is not waited for.
-        str(_DISCOVERY_SEC if config.arm == findings.FRANKA else 0.0),
+        str(_DISCOVERY_SEC if config.arm == FRANKA else 0.0),
     ]
     try:
         process = subprocess.run(
@@ -159,11 +160,14 @@ def examine(
         findings.python_finding(),
         findings.ros_finding(),
         findings.middleware_finding(inspected, failure),
-        *findings.message_findings(),
+        *findings.message_findings(config.arm),
         *findings.package_findings(config.arm),
         *findings.machine_findings(),
         *findings.network_findings(),
     ]
+    release = findings.franka_finding(config.arm)
+    if release is not None:
+        found.append(release)
     if inspected is not None:
         found += findings.topic_findings(
             inspected['topics'], arm=config.arm, namespace=config.namespace

@@ -57,6 +57,7 @@ def run(options: argparse.Namespace) -> int:
         check_table(options.output)
     survey = read_study(options.path)
     if not survey.taught:
+        _print_defects(survey.defects)
         raise InvalidInputError(f'{options.path} holds no recording that can be used')
     cells = published_cells(survey.taught, parameters)
     with progress_bar('inferences', len(cells)) as advance:
@@ -86,11 +87,17 @@ def _plain(line: Line) -> dict[str, object]:
     return {name: None if value != value else value for name, value in asdict(line).items()}
 
 
-def _print(recordings: int, defects: tuple[Defect, ...], lines: list[Line]) -> None:
+def _print_defects(defects: tuple[Defect, ...]) -> None:
     for defect in defects:
         note = '' if defect.used else ' (not used)'
         print(f'{defect.place}: {defect.text}{note}', file=sys.stderr)
-    print(f'{recordings} recordings, mean ‖θ − θ̂‖ ± standard error:')
+
+
+def _print(recordings: int, defects: tuple[Defect, ...], lines: list[Line]) -> None:
+    from reward_learning_ros.study.words import counted
+
+    _print_defects(defects)
+    print(f'{counted(recordings, "recording")}, mean ‖θ − θ̂‖ ± standard error:')
     print(f'{"":<8}{"":<12}{"":<13}{"":>15}{"constant":>10}{"authors":>9}')
     for line in lines:
         authors = '' if line.authors is None else f'{line.authors:.2f}'

@@ -152,6 +152,8 @@ def _reinfer(
     from reward_learning_ros.bags.reinference import detect_recorded, read_recorded, reinfer
     from reward_learning_ros.learning import LearningParameters
 
+    if not path.exists():
+        raise InvalidInputError(f'{path}: there is no such file or folder')
     session = session_of(path)
     if session is None and 'task' not in given:
         raise InvalidInputError(f'{path} is not in the folder of a session: name its --task')
@@ -185,6 +187,7 @@ def _row(result: Reinference) -> dict[str, Any]:
         'beta': float(posterior.beta_samples.mean()),
         'max_r_hat': _number(quality['max_r_hat']),
         'min_ess_bulk': _number(quality['min_ess_bulk']),
+        'trusted': bool(posterior.is_trustworthy),
         'equals_published': result.equals_published,
         'warnings': list(result.lesson.reasons),
         'problems': list(result.problems),
@@ -197,12 +200,15 @@ def _number(value: float) -> float | None:
 
 
 def _print(row: dict[str, Any], result: Reinference) -> None:
+    from reward_learning_ros.study.words import counted
+
     parameters = result.parameters
     print(
-        f'{row["path"]}: {row["corrections"]} corrections, {parameters.task}, '
+        f'{row["path"]}: {counted(row["corrections"], "correction")}, {parameters.task}, '
         f'{parameters.method}, {parameters.dependence}, seed {parameters.seed}'
     )
     print(result.lesson.posterior.summary())
+    print(f'posterior: {"trusted" if row["trusted"] else "not trusted"}')
     if row['equals_published'] is not None:
         verdict = 'equals' if row['equals_published'] else 'differs from'
         print(f'θ {verdict} that of the session')

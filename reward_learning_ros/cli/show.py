@@ -9,7 +9,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
+from reward_learning_ros.core.errors import (
+    InvalidInputError,
+    RewardLearningError,
+    UnknownNameError,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +24,10 @@ NAME = 'show'
 HELP = 'draw a task: scene, initial and ideal plan, sampled corrections'
 
 _BETA = 20.0
+# Weights are compared with each other, and the picture shows each person.
+_MAX_WEIGHT = 1000.0
+_MAX_PEOPLE = 1000
+_MAX_LIBRARY = 1_000_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
 
     # Said before the work, not after it.
     require_matplotlib()
+    _check(options)
     settings: dict[str, Any] = {}
     if options.library_size is not None:
         settings['library_size'] = options.library_size
@@ -91,6 +100,19 @@ def run(options: argparse.Namespace) -> int:
             pictures.draw_portrait(portrait, output)
         print(output)
     return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse numbers that nothing can be drawn of."""
+    from reward_learning_ros.core.checks import number_between, whole_number
+
+    for weight in options.theta or ():
+        number_between(weight, '--theta', -_MAX_WEIGHT, _MAX_WEIGHT)
+    number_between(options.beta, '--beta', 1e-6, 1e6)
+    number_between(options.people, '--people', 1, _MAX_PEOPLE)
+    whole_number(options.seed, '--seed', 0)
+    if options.library_size is not None:
+        number_between(options.library_size, '--library-size', 1, _MAX_LIBRARY)
 
 
 def choose_theta(task: Task, theta: list[float] | None, preset: str | None) -> np.ndarray:
@@ -123,7 +145,8 @@ def _print_tasks() -> None:
     for name in names:
         try:
             text = load_task(name).description
-        except Exception as error:  # One that cannot be loaded must not hide the others.
+        except RewardLearningError as error:
+            # One that cannot be loaded must not hide the others.
             text = f'cannot be loaded: {error}'
         print(f'{name:{width}}  {text}')
     for reason in broken_tasks().values():

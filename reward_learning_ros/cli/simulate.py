@@ -14,7 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reward_learning_ros.cli._progress import ParallelParameters, progress_bar
+from reward_learning_ros.cli._progress import (
+    ParallelParameters,
+    going_on_later,
+    progress_bar,
+)
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments, parameter, to_mapping
 
@@ -188,7 +192,8 @@ def _simulations(
 
     folder = output.folder / f'simulations-{setup.budget}-{setup.domain}-seed{setup.seed}'
     total = len(tasks) * len(config.betas) * config.humans
-    with progress_bar('simulated people', total) as advance:
+    kept = f'those in {folder} are'
+    with going_on_later(kept), progress_bar('simulated people', total) as advance:
         rows, timings = simulate(
             tasks,
             betas=config.betas,
@@ -214,7 +219,8 @@ def _study(config: SimulateParameters, setup: Setup, output: _Output) -> dict[st
     goals = '' if config.goals == PRESETS else f'-{config.goals}'
     folder = output.folder / f'study-{setup.budget}-{setup.domain}{goals}-seed{setup.seed}'
     total = len(config.study_tasks) * len(config.betas) * config.participants * GOALS
-    with progress_bar('trials', total) as advance:
+    kept = f'finished trials in {folder} are'
+    with going_on_later(kept), progress_bar('trials', total) as advance:
         rows, timings = simulate_study(
             config.study_tasks,
             betas=config.betas,

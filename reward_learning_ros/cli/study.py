@@ -19,23 +19,20 @@ HELP = 'plan, run and analyse a user study'
 
 _CONDITIONS = ('dependent=double_mh/dependent', 'independent=double_mh/independent')
 _TASKS = ('press', 'reach', 'push_study')
+_MAX_PARTICIPANTS = 10_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
-    parser.add_argument(
-        '--sessions',
-        type=Path,
-        default=Path('sessions'),
-        metavar='FOLDER',
-        help='where sessions are kept; a study is a folder in it (default: %(default)s)',
-    )
+    _add_sessions(parser, default=Path('sessions'))
     actions = parser.add_subparsers(dest='action', metavar='ACTION', required=True)
 
     def action(name: str, text: str) -> argparse.ArgumentParser:
         added = actions.add_parser(name, help=text, description=f'{text[0].upper()}{text[1:]}.')
         added.add_argument('study', metavar='STUDY', help='name of the study')
         added.add_argument('--json', action='store_true', help='print JSON')
+        # After the action too, as `session` takes it; only what is given there counts.
+        _add_sessions(added, default=argparse.SUPPRESS)
         return added
 
     new = action('new', 'begin a study: write its protocol, which may then be edited')
@@ -85,6 +82,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_sessions(parser: argparse.ArgumentParser, default: Any) -> None:
+    parser.add_argument(
+        '--sessions',
+        type=Path,
+        default=default,
+        metavar='FOLDER',
+        help='where sessions are kept; a study is a folder in it (default: sessions)',
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     """Do what was asked for and return 0.
 
@@ -109,7 +116,7 @@ def run(options: argparse.Namespace) -> int:
         record = (ledger.start if options.start else ledger.next)(options.participant)
         _print_next(options, ledger, record)
     elif options.action == 'mark':
-        record = ledger.mark(options.participant, options.trial, options.state, options.reason)
+        record = _mark(options, ledger)
         _print(options, _trial(record), _trial_text(record))
     elif options.action == 'status':
         _status(options, ledger)
@@ -118,14 +125,27 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _mark(options: argparse.Namespace, ledger: Ledger) -> TrialRecord:
+    from reward_learning_ros.study.ledger import DONE
+    from reward_learning_ros.study.tidy import check_session
+
+    if options.state == DONE:
+        record = ledger.record(options.participant, options.trial)
+        if record.attempts:
+            # One without would be found only when the whole study is analysed.
+            check_session(ledger, record)
+    return ledger.mark(options.participant, options.trial, options.state, options.reason)
+
+
 def _new(options: argparse.Namespace, folder: Path) -> int:
     from reward_learning_ros.study.ledger import PROTOCOL_FILE, Ledger
     from reward_learning_ros.study.protocol import Condition, Goal, Protocol
     from reward_learning_ros.study.tidy import wanted_theta
+    from reward_learning_ros.study.words import counted
 
     participants = options.participants
     if len(participants) == 1 and participants[0].isdecimal():
-        count = int(participants[0])
+        count = _count(participants[0])
         participants = [f'p{number:0{max(2, len(str(count)))}d}' for number in range(1, count + 1)]
     goals = tuple(
         Goal(task=task, preset=preset)
@@ -159,9 +179,10 @@ def _new(options: argparse.Namespace, folder: Path) -> int:
     protocol = ledger.protocol
     path = folder / PROTOCOL_FILE
     text = (
-        f'{path}\n{len(participants)} participants, {protocol.trials_each} trials each. With '
-        f'{protocol.balanced_participants} participants, or a multiple, all orders are equally '
-        'frequent.'
+        f'{path}\n{counted(len(participants), "participant")}, '
+        f'{counted(protocol.trials_each, "trial")} each. With '
+        f'{counted(protocol.balanced_participants, "participant")}, or a multiple, all orders are '
+        'equally frequent.'
     )
     _print(
         options,
@@ -174,6 +195,15 @@ def _new(options: argparse.Namespace, folder: Path) -> int:
         text,
     )
     return 0
+
+
+def _count(text: str) -> int:
+    """Return how many participants there are to be."""
+    if len(text) > len(str(_MAX_PARTICIPANTS)) or not 1 <= int(text) <= _MAX_PARTICIPANTS:
+        raise InvalidInputError(
+            f'--participants {text[:20]} must be names, or a number from 1 to {_MAX_PARTICIPANTS}'
+        )
+    return int(text)
 
 
 def _print_next(options: argparse.Namespace, ledger: Ledger, record: TrialRecord) -> None:
@@ -272,6 +302,7 @@ def _analyse(options: argparse.Namespace, ledger: Ledger) -> None:
     from reward_learning_ros.study.tables import FORMATS, write_rows
     from reward_learning_ros.study.tidy import theta_rows, trial_rows
     from reward_learning_ros.study.trial_analysis import analyse_trials
+    from reward_learning_ros.study.words import counted
 
     folder = ledger.folder / 'analysis' if options.output is None else options.output
     rows = trial_rows(ledger)
@@ -286,7 +317,8 @@ def _analyse(options: argparse.Namespace, ledger: Ledger) -> None:
         print(json.dumps({'report': str(page), 'measures': results}, indent=2))
         return
     for analysis in analyses:
-        print(f'{analysis.label} ({len(analysis.participants)} participants with all trials)')
+        people = counted(len(analysis.participants), 'participant')
+        print(f'{analysis.label} ({people} with all trials)')
         for cell in analysis.cells:
             if not cell.goal:
                 print(f'  {cell.condition}: {cell.mean:.3f} ± {cell.half:.3f}')

@@ -14,7 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reward_learning_ros.cli._progress import ParallelParameters, progress_bar
+from reward_learning_ros.cli._progress import (
+    ParallelParameters,
+    going_on_later,
+    progress_bar,
+)
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments, from_texts, specifications, text_of
@@ -70,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
     from reward_learning_ros.bags.published_study import FOLDERS
     from reward_learning_ros.study.sweep import parse_grid, sweep
     from reward_learning_ros.study.tables import check_table, write_rows
+    from reward_learning_ros.study.words import counted
 
     parallel = from_arguments(ParallelParameters, options)
     # Said before the work, not after it.
@@ -79,7 +84,8 @@ def run(options: argparse.Namespace) -> int:
     make = _published_cells if is_published else _session_cells
     cells = make(options, grid)
     journal = options.output.with_name(options.output.name + JOURNAL_ENDING)
-    with progress_bar('inferences', len(cells)) as advance:
+    kept = f'finished inferences in {journal} are'
+    with going_on_later(kept), progress_bar('inferences', len(cells)) as advance:
         rows = sweep(
             cells,
             journal=journal,
@@ -97,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
         }
         print(json.dumps(content, indent=2, ensure_ascii=False))
     else:
-        print(f'{options.output}: {len(rows)} inferences')
+        print(f'{options.output}: {counted(len(rows), "inference")}')
         for row in failures:
             print(f'participant {row["participant"]}: {row["failure"]}', file=sys.stderr)
     return EXIT_FAILURE if failures else EXIT_SUCCESS
@@ -126,7 +132,7 @@ def _session_cells(options: argparse.Namespace, grid: Mapping[str, Sequence[str]
     from reward_learning_ros.bags.redetection import RedetectionParameters
     from reward_learning_ros.learning import LearningParameters
     from reward_learning_ros.session.folder import SessionFolder
-    from reward_learning_ros.study.session_cells import SessionAnalysis, session_cell
+    from reward_learning_ros.study.session_cells import SessionAnalysis, bag_digest, session_cell
     from reward_learning_ros.study.sweep import grid_points
 
     paths = sorted(file.parent for file in options.study.glob('**/session.yaml'))
@@ -137,7 +143,9 @@ def _session_cells(options: argparse.Namespace, grid: Mapping[str, Sequence[str]
     sessions = {}
     for path in paths:
         try:
-            sessions[path.absolute()] = SessionFolder(path=path).read()
+            session = SessionFolder(path=path).read()
+            bag_digest(path.absolute())
+            sessions[path.absolute()] = session
         except InvalidInputError as error:
             print(f'left out: {error}', file=sys.stderr)
     names = {path: str(session['session']['participant']) for path, session in sessions.items()}

@@ -32,6 +32,7 @@ from reward_learning_ros.study.statistics_tables import (
 )
 from reward_learning_ros.study.tidy import TrialRow
 from reward_learning_ros.study.trial_analysis import Cell, MeasureAnalysis
+from reward_learning_ros.study.words import counted
 
 _OVER_ALL = 'all tasks'
 
@@ -85,7 +86,7 @@ def _section(protocol: Protocol, analysis: MeasureAnalysis) -> Section:
         ),
         _means(protocol, analysis.cells),
     ]
-    people = f'{len(analysis.participants)} participants'
+    people = counted(len(analysis.participants), 'participant')
     if analysis.effects:
         blocks.append(
             effects_table(

@@ -23,7 +23,7 @@ _DPI = 90
 def animate(task: Task, trajectory: np.ndarray, path: Path) -> None:
     """Write an animated GIF of what a trajectory (n, m) does to the scene."""
     if path.suffix.lower() != ANIMATION_FORMAT:
-        raise InvalidInputError(f'{path} is no {ANIMATION_FORMAT} file; an animation must be')
+        raise InvalidInputError(f'{path} must end in {ANIMATION_FORMAT}: it is an animation')
     if task.predict is None:
         raise InvalidInputError(
             f'nothing moves in the scene of task {task.name!r}; allowed: a .png or .svg picture'

@@ -27,6 +27,8 @@ PALETTE = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, YELLOW, BLACK)
 
 _SETTINGS: dict[str, Any] = {
     'font.size': 8.0,
+    # The names of features and tasks are what people call them: a $ in one begins no formula.
+    'text.parse_math': False,
     'font.family': 'sans-serif',
     'font.sans-serif': ['DejaVu Sans'],
     'axes.titlesize': 8.5,

@@ -74,5 +74,5 @@ def _parse(path: Path, content: bytes) -> dict[str, Row]:
         if entries and entries[0] != {'sweep': FORMAT}:
             raise ValueError('its first line is another')
         return {entry['cell']: dict(entry['row']) for entry in entries[1:]}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InvalidInputError(f'{path} does not hold the cells of a sweep: {error}') from None

@@ -79,12 +79,12 @@ class Journal:
         for number, line in enumerate(content.split(b'\n')[:-1], 1):
             try:
                 event = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise InvalidInputError(
-                    f'{self._path}, line {number} is no event: {error}'
+                    f'{self._path}, line {number} is not an event: {error}'
                 ) from error
             if not isinstance(event, dict):
-                raise InvalidInputError(f'{self._path}, line {number} is no event')
+                raise InvalidInputError(f'{self._path}, line {number} is not an event')
             events.append(event)
         return events
 

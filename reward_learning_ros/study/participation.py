@@ -133,6 +133,9 @@ class Participation:
         if tool_position_m is None or plan is None or self._feed.state not in states:
             return None
         plan_time_sec = self._timeline.plan_time_sec(np.array([time_ns]))
+        if not np.isfinite(plan_time_sec).all():
+            # Playback has not told of this moment.
+            return None
         deviation = tool_position_m - planned_position_m(plan, plan_time_sec)[0]
         return deviation if np.isfinite(deviation).all() else None
 

@@ -88,7 +88,7 @@ def draw_portrait(portrait: Portrait, path: Path) -> None:
     """Draw scene, initial plan, ideal plan and sampled corrections as PNG or SVG."""
     if path.suffix.lower() not in PICTURE_FORMATS:
         raise InvalidInputError(
-            f'{path} is no {" or ".join(PICTURE_FORMATS)} file; a picture must be'
+            f'{path} must end in {" or ".join(PICTURE_FORMATS)}: it is a picture'
         )
     with publication_style():
         save_figure(_figure(portrait), path)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
+from reward_learning_ros.core.yaml_text import YamlError, read_yaml
 from reward_learning_ros.study.protocol import Condition, Goal, Protocol
 
 FORMAT = 1
@@ -52,13 +53,11 @@ def read_protocol(path: Path) -> tuple[Protocol, str]:
     Raises:
         InvalidInputError: The file cannot be read; says what is wrong where.
     """
-    import yaml
-
     try:
-        content = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = ' '.join(str(error).split())
-        raise InvalidInputError(f'cannot read the study {path}: {reason}') from error
+        # A participant may be called 1e5, and the file says so without quotes.
+        content = read_yaml(path, exponents=False)
+    except YamlError as error:
+        raise InvalidInputError(f'study {path}: {error}') from error
     try:
         protocol = _parse(content)
     except InvalidInputError as error:

@@ -288,6 +288,13 @@ def _faults(data: SessionData) -> str:
     )
 
 
+def _in_words(name: str, value: Any) -> Any:
+    """Return a value of the configuration as it is said."""
+    if value is not None:
+        return value
+    return 'inferred' if name == 'beta' else 'none'
+
+
 def _circumstances(data: SessionData) -> tuple[str, ...]:
     when = '' if data.started is None else data.started.strftime('%Y-%m-%d %H:%M:%S %Z').strip()
     first = {
@@ -298,7 +305,11 @@ def _circumstances(data: SessionData) -> tuple[str, ...]:
         'started': when or '–',
         'seed': data.seed,
     }
-    chosen = {name: value for name, value in data.configuration.items() if name not in first}
+    chosen = {
+        name: _in_words(name, value)
+        for name, value in data.configuration.items()
+        if name not in first
+    }
     return (
         html.facts(first),
         html.subsection('Configuration', html.facts(chosen)),

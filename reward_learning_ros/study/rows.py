@@ -92,7 +92,7 @@ def run_jobs(
         on_done: Called for each job, also for those that were done before.
 
     Raises:
-        InvalidInputError: The folder holds rows of another setup.
+        InvalidInputError: The folder holds rows of another setup, or cannot be written.
     """
     results: dict[Job, Result] = {}
     if folder is not None:
@@ -128,7 +128,10 @@ def read_rows(path: Path, cls: type[_T]) -> list[_T]:
     if not path.exists():
         return []
     names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-    text = path.read_text(encoding='utf-8')
+    try:
+        text = path.read_text(encoding='utf-8')
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f'{path} cannot be read: {error}') from error
     whole = text[: text.rfind('\n') + 1]
     reader = csv.DictReader(whole.splitlines())
     if reader.fieldnames != names:
@@ -179,14 +182,26 @@ def _check_setup(folder: Path, setup: Mapping[str, Any]) -> None:
 
 def _write(path: Path, cls: type[Any], rows: Sequence[Any], mode: str) -> None:
     names = [field.name for field in fields(cls)]
-    new = not path.exists() or path.stat().st_size == 0
-    with path.open(mode, encoding='utf-8', newline='') as file:
-        _write_lines(file, names, [asdict(row) for row in rows], header=new)
+    try:
+        new = not path.exists() or path.stat().st_size == 0
+        with path.open(mode, encoding='utf-8', newline='') as file:
+            _write_lines(file, names, [asdict(row) for row in rows], header=new)
+    except OSError as error:
+        raise _write_error(path, error) from error
 
 
 def _replace(path: Path, cls: type[Any], rows: Sequence[Any]) -> None:
     names = [field.name for field in fields(cls)]
-    _atomically(path, lambda file: _write_lines(file, names, [asdict(row) for row in rows]))
+    try:
+        _atomically(path, lambda file: _write_lines(file, names, [asdict(row) for row in rows]))
+    except OSError as error:
+        raise _write_error(path, error) from error
+
+
+def _write_error(path: Path, error: OSError) -> InvalidInputError:
+    return InvalidInputError(
+        f'{path} cannot be written: {error.strerror}; what was written before is kept'
+    )
 
 
 def _write_lines(

@@ -77,14 +77,21 @@ def session_cell(
 
 @functools.cache
 def bag_digest(path: Path) -> str:
-    """Return what tells one recording from another without reading all of it."""
+    """Return what tells one recording from another without reading all of it.
+
+    Raises:
+        BagError: There is none, or it cannot be read.
+    """
     digest = hashlib.sha256()
-    for file in sorted((path / 'bag').iterdir()):
-        digest.update(f'{file.name}\0{file.stat().st_size}\0'.encode())
-        with file.open('rb') as content:
-            digest.update(content.read(_SAMPLE_BYTES))
-            content.seek(max(0, file.stat().st_size - _SAMPLE_BYTES))
-            digest.update(content.read())
+    try:
+        for file in sorted((path / 'bag').iterdir()):
+            digest.update(f'{file.name}\0{file.stat().st_size}\0'.encode())
+            with file.open('rb') as content:
+                digest.update(content.read(_SAMPLE_BYTES))
+                content.seek(max(0, file.stat().st_size - _SAMPLE_BYTES))
+                digest.update(content.read())
+    except OSError as error:
+        raise BagError(f'{path}: its recording cannot be read: {error.strerror}') from error
     return digest.hexdigest()
 
 

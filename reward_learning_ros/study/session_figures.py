@@ -151,6 +151,8 @@ def pairs_figure(data: SessionData, posterior: Posterior) -> Any:
 
 def timeline_figure(data: SessionData) -> Any:
     """Draw θ, and Regret and Error where they are known, over the corrections."""
+    from matplotlib.ticker import MaxNLocator
+
     steps = data.steps
     known = data.theta_star is not None
     figure, panels = new_figure(height_in=2.7, columns=2 if known else 1)
@@ -181,7 +183,10 @@ def timeline_figure(data: SessionData) -> Any:
         _draw_measures(panels[0, 1], data, steps, counts)
     for panel in panels[0]:
         panel.set_xlabel('corrections')
-        panel.xaxis.get_major_locator().set_params(integer=True)
+        # Of one number alone the axis would show fractions.
+        low, high = panel.get_xlim()
+        panel.set_xlim(min(low, counts.min() - 0.5), max(high, counts.max() + 0.5))
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     return figure
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from reward_learning_ros.study.run_report import write_text
 from reward_learning_ros.study.simulation_analysis import Analysis
 from reward_learning_ros.study.tables import write_rows
 
@@ -29,7 +30,7 @@ def write_analysis(analysis: Analysis, folder: Path) -> None:
     if tests:
         write_rows(tests, folder / 'tests.csv')
     text = '\n'.join([*_means(analysis), *_tests(analysis)]) + '\n'
-    (folder / 'statistics.txt').write_text(text, encoding='utf-8')
+    write_text(folder / 'statistics.txt', text)
 
 
 def _columns(values: Mapping[str, Any]) -> dict[str, Any]:

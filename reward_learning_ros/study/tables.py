@@ -58,9 +58,14 @@ def write_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 def _write_csv(path: Path, columns: list[str], rows: Sequence[Mapping[str, Any]]) -> None:
     with path.open('w', encoding='utf-8', newline='') as file:
         # Numbers are written so that the same ones are read, to the last digit.
-        writer = csv.DictWriter(file, columns, lineterminator='\n')
-        writer.writeheader()
-        writer.writerows(rows)
+        plain, quoted = (
+            csv.DictWriter(file, columns, lineterminator='\n', quoting=quoting)
+            for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+        )
+        for row in ({name: name for name in columns}, *rows):
+            # A lone carriage return would end the line for a reader; Python does not quote it.
+            texts = (value for value in row.values() if isinstance(value, str))
+            (quoted if any('\r' in text for text in texts) else plain).writerow(row)
 
 
 def _write_parquet(path: Path, columns: list[str], rows: Sequence[Mapping[str, Any]]) -> None:

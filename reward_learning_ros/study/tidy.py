@@ -119,20 +119,49 @@ def _trial_row(ledger: Ledger, record: TrialRecord) -> TrialRow:
     return row
 
 
+def check_session(ledger: Ledger, record: TrialRecord) -> None:
+    """Refuse a trial of whose last attempt there is no session that has ended.
+
+    Raises:
+        InvalidInputError: There is none; says what to do.
+    """
+    trial, folder = record.trial, session_path(ledger, record)
+    name = f'trial {trial.number} of {trial.participant}'
+    if not folder.is_dir():
+        raise InvalidInputError(
+            f'{name} cannot be done: there is no session {folder}. Run it, or mark the trial '
+            'aborted'
+        )
+    try:
+        _read_summary(folder / SUMMARY_FILE)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f'{name} cannot be done: {error}. `reward_learning conclude {folder}` writes it'
+        ) from error
+
+
 def _summary(ledger: Ledger, record: TrialRecord) -> Mapping[str, Any] | None:
     if record.state != DONE:
         return None
     path = session_path(ledger, record) / SUMMARY_FILE
     try:
-        content = json.loads(path.read_text(encoding='utf-8'))
-    except (OSError, ValueError) as error:
+        return _read_summary(path)
+    except InvalidInputError as error:
         trial = record.trial
         raise InvalidInputError(
-            f'trial {trial.number} of {trial.participant} is done, but {path} cannot be read: '
-            f'{error}. `reward_learning conclude {path.parent}` writes it anew'
+            f'trial {trial.number} of {trial.participant} is done, but {error}. '
+            f'`reward_learning conclude {path.parent}` writes it again; without a session, mark '
+            'the trial excluded'
         ) from error
+
+
+def _read_summary(path: Path) -> Mapping[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding='utf-8'))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidInputError(f'{path} cannot be read: {error}') from error
     if not isinstance(content, Mapping) or not isinstance(content.get('theta'), Mapping):
-        raise InvalidInputError(f'{path} is no summary of a session')
+        raise InvalidInputError(f'{path} is not the summary of a session')
     return content
 
 

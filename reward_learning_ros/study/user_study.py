@@ -122,17 +122,26 @@ def goals_of(task: Task, kind: str = PRESETS) -> tuple[str, ...]:
     return names
 
 
+def taught_theta(setup: Setup, job: Job) -> np.ndarray:
+    """Return the θ (d,) that a participant teaches in a trial: a preset, or one of their own."""
+    task = _task(job.task)
+    if job.goal in task.presets:
+        return np.array(task.presets[job.goal])
+    domain = theta_domain(task, setup.domain)
+    theta: np.ndarray = domain.sample(1, np.random.default_rng(_seeds(setup, job)[0]))[0]
+    return theta
+
+
+def _seeds(setup: Setup, job: Job) -> Sequence[np.random.SeedSequence]:
+    """Return the seeds of what is wanted, of the person and of the inferences."""
+    return person_seed(setup.seed, f'{job.task} {job.goal}', job.beta, job.human)
+
+
 def simulate_trial(setup: Setup, job: Job) -> Result:
     """Simulate one participant who teaches one θ, and infer it in every condition."""
     task = _task(job.task)
-    truth_seed, human_seed, infer_seed = person_seed(
-        setup.seed, f'{job.task} {job.goal}', job.beta, job.human
-    )
-    if job.goal in task.presets:
-        theta = np.array(task.presets[job.goal])
-    else:
-        domain = theta_domain(task, setup.domain)
-        theta = domain.sample(1, np.random.default_rng(truth_seed))[0]
+    _, human_seed, infer_seed = _seeds(setup, job)
+    theta = taught_theta(setup, job)
     ideal = _ideal_reward(task.name, tuple(map(float, theta)))
     count = len(task.plan) - task.space.fixed_waypoints
     corrections = simulate_corrections(task, theta, beta=job.beta, count=count, seed=human_seed)

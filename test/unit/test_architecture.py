@@ -38,6 +38,7 @@ ROS = {
     'std_srvs',
     'rosgraph_msgs',
     'franka_msgs',
+    'controller_manager_msgs',
     'launch',
     'launch_ros',
     'ament_index_python',

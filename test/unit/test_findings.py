@@ -6,6 +6,9 @@ import pytest
 
 from reward_learning_ros.cli import _findings as findings
 from reward_learning_ros.cli.doctor import DoctorParameters, examine, print_findings, verdict
+from reward_learning_ros.core.errors import STAMP, install_command
+from reward_learning_ros.session import bringup
+from tools import pins, recipe
 
 EVERYTHING = lambda package: True  # noqa: E731
 NOTHING = lambda package: False  # noqa: E731
@@ -63,16 +66,32 @@ def test_a_sourced_ros_is_told_from_the_wheels(monkeypatch):
 
 @pytest.mark.parametrize('package', findings.MESSAGE_PACKAGES)
 def test_each_message_package_is_needed(package):
-    first, _ = findings.message_findings(all_but(package))
+    first, *_ = findings.message_findings('simulated', all_but(package))
     assert first.blocks
     assert package in first.found
     assert f'ros-$ROS_DISTRO-{package.replace("_", "-")}' in first.advice
 
 
-def test_franka_messages_are_only_a_note():
-    messages, franka = findings.message_findings(all_but('franka_msgs'))
-    assert (messages.state, franka.state) == ('ok', 'note')
-    assert 'franka_ros2' in franka.advice
+@pytest.mark.parametrize('package', ['franka_msgs', 'controller_manager_msgs'])
+@pytest.mark.parametrize(('arm', 'state'), [('simulated', 'note'), ('franka', 'missing')])
+def test_messages_of_the_arm_are_required_with_a_real_one(package, arm, state):
+    found = {item.name: item for item in findings.message_findings(arm, all_but(package))}
+    assert found['message packages'].state == 'ok'
+    assert found.pop(package).state == state
+    assert {item.state for item in found.values()} == {'ok'}
+
+
+def test_the_release_of_franka_ros2_is_told_with_a_real_arm_only(monkeypatch):
+    def installed(release):
+        monkeypatch.setattr(bringup, 'installed_release', lambda: release)
+        return findings.franka_finding('franka')
+
+    assert findings.franka_finding('simulated') is None
+    assert installed((3, 2, 0)).state == 'ok'
+    assert installed(None).state == 'note'
+    old = installed((3, 1, 1))
+    assert old.blocks
+    assert 'v3.2.0' in old.found
 
 
 @pytest.mark.parametrize('package', findings.PYTHON_PACKAGES)
@@ -85,7 +104,18 @@ def test_an_optional_package_names_its_extra(package, extra, _):
     found = {item.name: item for item in findings.package_findings('franka', all_but(package))}
     finding = found[f'{package} [{extra}]']
     assert finding.state == 'note'
-    assert f"pip install 'reward_learning_ros[{extra}]'" in finding.advice
+    assert install_command(extra) in finding.advice
+
+
+def test_an_environment_of_make_names_the_layer_that_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr('sys.prefix', str(tmp_path))
+    assert install_command('study') == "pip install 'reward_learning_ros[study]'"
+    (tmp_path / STAMP).touch()
+    assert install_command('study') == 'make environment WITH=study'
+    # The layers of the tools, and the name of their stamp.
+    assert STAMP == recipe.STAMP
+    for _, extra, _ in findings.OPTIONAL_PACKAGES:
+        assert install_command(extra).split('=')[1] in pins.LAYERS
 
 
 def test_the_simulated_arm_needs_mujoco_and_the_real_one_does_not():

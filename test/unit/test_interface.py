@@ -5,13 +5,27 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from helpers import random_records
 
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.interface import InferenceStatus, PlaybackState, RecordError
+from reward_learning_ros.interface import (
+    InferenceStatus,
+    MessageError,
+    ParticipantStatus,
+    PlaybackState,
+    RecordError,
+    RecorderStatus,
+    inference_status_from_message,
+    participant_status_from_message,
+    recorder_status_from_message,
+)
+from reward_learning_ros.interface.inference import inference_diagnostic_of
+from reward_learning_ros.interface.participant import participant_diagnostic_of
+from reward_learning_ros.interface.recorder import recorder_diagnostic_of
 
 MAKERS = {**random_records.ALL, 'scene_object': random_records.scene_object}
 CASES = [(name, seed) for name in MAKERS for seed in range(5)]
@@ -169,3 +183,75 @@ def test_a_recording_tells_which_corrections_count(heard, counts, expected):
     status = InferenceStatus(state='waiting', corrections_ns=counts, heard=heard)
     # A recorder that was started again hears what is latched once more.
     assert status.counted_among([1, 2, 2, 3, 1]) == expected
+
+
+def status_message(record_diagnostic, **changes):
+    """Return a status as a message, with some of its values changed."""
+    values = {**record_diagnostic.values, **changes}
+    return SimpleNamespace(
+        level=int(record_diagnostic.level),
+        name=record_diagnostic.name,
+        message='',
+        hardware_id='',
+        values=[SimpleNamespace(key=key, value=value) for key, value in values.items()],
+    )
+
+
+PARTICIPANT = participant_diagnostic_of(ParticipantStatus(state='watching', theta=[1.0], beta=1.0))
+INFERENCE = inference_diagnostic_of(InferenceStatus(state='waiting'))
+RECORDER = recorder_diagnostic_of(RecorderStatus(in_contact=False))
+# Numbers and texts that anybody on the network can send.
+HOSTILE_NUMBERS = ['9' * 5000, str(2**63), '٣', '²', '-1', '1e5', '']
+
+
+@pytest.mark.parametrize('text', HOSTILE_NUMBERS)
+@pytest.mark.parametrize(
+    ('read', 'diagnostic', 'field'),
+    [
+        (participant_status_from_message, PARTICIPANT, 'pushes'),
+        (inference_status_from_message, INFERENCE, 'heard'),
+        (inference_status_from_message, INFERENCE, 'plan_stamp_ns'),
+        (inference_status_from_message, INFERENCE, 'corrections_ns'),
+        (recorder_status_from_message, RECORDER, 'last_correction_ns'),
+    ],
+)
+def test_what_is_no_number_of_63_bits_is_refused_with_its_field(read, diagnostic, field, text):
+    if field == 'corrections_ns':
+        text = f'5,{text}x'
+    with pytest.raises(MessageError, match=field) as caught:
+        read(status_message(diagnostic, **{field: text}))
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    'text', ['[' * 5000, '[' * 100_000, '9' * 5000, f'[{10**400}]', '{"a": 1}', '[[1]]', 'NaN', '']
+)
+def test_a_theta_that_is_no_list_of_numbers_is_refused(text):
+    with pytest.raises(MessageError, match='theta') as caught:
+        participant_status_from_message(status_message(PARTICIPANT, theta=text))
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ('field', 'value'),
+    [
+        ('times_sec', [0.0, 1.0, 2.0**31]),
+        ('times_sec', [0.0, 1.0, 1e300]),
+        ('duration_sec', 1e308),
+        ('duration_sec', 10**400),
+        ('onset_time_sec', 1e300),
+        ('delta_positions', [[0.0] * 3, [0.0, 1e12, 0.0], [0.0] * 3]),
+    ],
+)
+def test_times_and_deltas_that_no_message_or_arm_can_have_are_refused(field, value):
+    correction = random_records.correction(np.random.default_rng(0), count=3)
+    with pytest.raises(RecordError, match=field):
+        dataclasses.replace(correction, **{field: value})
+
+
+@pytest.mark.filterwarnings('error')
+@pytest.mark.parametrize('size', [1e200, 1e308])
+def test_a_quaternion_too_long_for_a_number_is_refused_without_a_warning(size):
+    plan = random_records.plan(np.random.default_rng(0), count=2)
+    with pytest.raises(RecordError, match='unit quaternion'):
+        dataclasses.replace(plan, orientations=[[0, 0, 0, 1], [size, size, 0, 0]])

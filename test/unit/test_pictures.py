@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -13,9 +14,9 @@ import pytest
 from reward_learning_ros import core
 from reward_learning_ros.cli.main import main
 from reward_learning_ros.cli.show import choose_theta
-from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
+from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError, install_command
 from reward_learning_ros.study.animations import animate
-from reward_learning_ros.study.pictures import Portrait, draw_portrait
+from reward_learning_ros.study.pictures import Portrait, draw_portrait, portray
 
 Image = pytest.importorskip('PIL.Image', reason='pictures need the extra study')
 
@@ -106,6 +107,14 @@ def test_the_command_draws_a_task(tmp_path: Path, capsys: pytest.CaptureFixture[
         ['show', 'cup', '--theta', '1'],
         ['show', 'cup', '--preset', 'none'],
         ['show', 'cup', '--output', 'cup.doc'],
+        ['show', 'cup', '--theta', '1e308', '0'],
+        ['show', 'cup', '--theta', 'nan', '0'],
+        ['show', 'cup', '--people', '-1'],
+        ['show', 'cup', '--people', '0'],
+        ['show', 'cup', '--beta', '-1'],
+        ['show', 'cup', '--beta', 'inf'],
+        ['show', 'cup', '--seed', '-1'],
+        ['show', 'push', '--library-size', '0'],
     ],
 )
 def test_the_command_refuses_what_it_cannot_draw(arguments, capsys) -> None:
@@ -121,5 +130,13 @@ def test_without_matplotlib_the_message_names_the_extra(tmp_path: Path) -> None:
     )
     result = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
     assert result.returncode == 1
-    assert 'reward_learning_ros[study]' in result.stderr
+    assert install_command('study') in result.stderr
     assert 'Traceback' not in result.stderr
+
+
+def test_a_name_that_is_no_formula_is_drawn_as_it_is(tmp_path: Path) -> None:
+    task = dataclasses.replace(core.load_task('cup'), feature_names=('$x^{bad$', 'a $ and a $'))
+    path = tmp_path / 'cup.svg'
+    portrait = portray(task, np.array([1.0, 0.0]), beta=20.0, people=1, seed=0)
+    draw_portrait(portrait, path)
+    assert '$x^{bad$' in path.read_text(encoding='utf-8')

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
+import pytest
+import yaml
+
+from reward_learning_ros.arm.simulation_parameters import SimulationParameters
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
+from reward_learning_ros.nodes.correction_recorder_parameters import CorrectionRecorderParameters
+from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
 from reward_learning_ros.session.description import begin, describe
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.parameters import SessionParameters
@@ -38,13 +44,13 @@ def test_simulated_time_is_followed_by_all_but_its_maker_and_the_conductor(nodes
     assert not any('use_sim_time' in node.parameters for node in nodes(realtime=True).values())
 
 
-def test_only_what_is_simulated_recovers_and_accepts_by_itself(nodes):
+def test_only_what_is_simulated_consents_and_accepts_by_itself(nodes):
     conductor = nodes()['session_conductor'].parameters
-    assert conductor['recovers']
+    assert conductor['consent'] == 'none'
     assert conductor['quiet_pass_accepts']
     real = nodes(arm='franka', participant_model='human')
     assert {'simulated_arm', 'simulated_participant'}.isdisjoint(real)
-    assert not real['session_conductor'].parameters['recovers']
+    assert real['session_conductor'].parameters['consent'] == 'every_pass'
     assert not real['session_conductor'].parameters['quiet_pass_accepts']
 
 
@@ -106,3 +112,156 @@ def test_what_goes_on_is_described_as_it_began(tmp_path, monkeypatch):
     (tmp_path / 'elsewhere').mkdir()
     monkeypatch.chdir(tmp_path / 'elsewhere')
     assert begin(SessionParameters(), folder.path) == (folder, resolved, description)
+
+
+FRANKA = {'arm': 'franka', 'participant_model': 'human'}
+
+
+def parameter_file(tmp_path, node, **values):
+    file = tmp_path / 'more.yaml'
+    file.write_text(yaml.safe_dump({node: {'ros__parameters': values}}))
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ('node', 'key', 'value'),
+    [
+        ('session_conductor', 'watched_nodes', ['correction_recorder']),
+        ('session_conductor', 'consent', 'first_pass'),
+        ('session_conductor', 'arm', 'simulated'),
+        ('session_conductor', 'controllers', ['other']),
+        ('session_conductor', 'bag', '/elsewhere'),
+        ('trajectory_playback', 'watched_nodes', ['correction_recorder']),
+        ('session_recorder', 'bag', '/elsewhere'),
+        ('reward_inference', 'bag', '/elsewhere'),
+    ],
+)
+@pytest.mark.parametrize('section', ['/{}', '/**', '/lab/{}'])
+def test_a_parameter_file_cannot_switch_off_what_protects(
+    nodes, tmp_path, node, key, value, section
+):
+    file = parameter_file(tmp_path, section.format(node), **{key: value})
+    for choices in ({'namespace': 'lab'}, {'namespace': 'lab', **FRANKA}):
+        with pytest.raises(InvalidInputError, match=rf'\.{key} is not for this file'):
+            nodes(parameters_file=file, **choices)
+
+
+@pytest.mark.parametrize(
+    ('node', 'key', 'value', 'allowed'),
+    [
+        ('trajectory_playback', 'stop_torque_nm', [35.0] * 7, 'below reflex_torque_nm'),
+        ('trajectory_playback', 'reflex_torque_nm', [80.0] * 7, '12.0'),
+        ('trajectory_playback', 'horizon_sec', 0.31, 'at most 0.3'),
+        ('trajectory_playback', 'brake_sec', 1.0, 'at most 0.4'),
+        ('trajectory_playback', 'state_timeout_sec', 1.0, 'at most 0.2'),
+        ('trajectory_playback', 'clock_tolerance_sec', 1.0, 'at most 0.25'),
+        ('trajectory_playback', 'watch_timeout_sec', 30.0, 'at most 2.5'),
+        ('session_conductor', 'watch_timeout_sec', 30.0, 'at most 2.5'),
+        ('trajectory_playback', 'largest_deviation_m', 1.0, 'at most 0.3'),
+        ('trajectory_playback', 'largest_shift_m', 1.0, 'at most 0.4'),
+        ('correction_recorder', 'largest_shift_m', 1.0, 'at most 0.4'),
+        ('trajectory_playback', 'approach_speed_rad_s', 0.5, 'at most 0.25'),
+        ('trajectory_playback', 'start_distance_m', 1.5, 'at most 0.7'),
+        ('trajectory_playback', 'least_state_rate_hz', 5.0, 'at least 40.0'),
+    ],
+)
+def test_a_parameter_file_cannot_go_beyond_the_limits_of_a_real_arm(
+    nodes, tmp_path, node, key, value, allowed
+):
+    file = parameter_file(tmp_path, f'/{node}', **{key: value})
+    with pytest.raises(InvalidInputError, match=rf'{key} = .*allowed: .*{re.escape(allowed)}'):
+        nodes(parameters_file=file, **FRANKA)
+    # On a simulated arm nobody is hurt.
+    assert nodes(parameters_file=file, realtime=True)[node].parameters[key] == value
+
+
+@pytest.mark.parametrize('choices', [{}, FRANKA])
+def test_no_arm_is_faster_than_half_of_its_limits(nodes, tmp_path, choices):
+    file = parameter_file(tmp_path, '/trajectory_playback', speed_scale=0.6)
+    with pytest.raises(InvalidInputError, match=r'speed_scale = 0\.6'):
+        nodes(parameters_file=file, **choices)
+
+
+def test_stricter_limits_than_those_shipped_are_taken(nodes, tmp_path):
+    values = {'horizon_sec': 0.2, 'stop_torque_nm': [20.0] * 4 + [6.0] * 3, 'speed_scale': 0.1}
+    file = parameter_file(tmp_path, '/trajectory_playback', **values)
+    found = nodes(parameters_file=file, **FRANKA)['trajectory_playback'].parameters
+    assert {key: found[key] for key in values} == values
+
+
+def test_thresholds_that_are_one_follow_each_other(nodes, tmp_path):
+    file = parameter_file(tmp_path, '/correction_recorder', on_torque_nm=1.5, largest_shift_m=0.2)
+    playback = nodes(parameters_file=file)['trajectory_playback'].parameters
+    assert (playback['detection_torque_nm'], playback['largest_shift_m']) == (1.5, 0.2)
+    file = parameter_file(tmp_path, '/trajectory_playback', largest_shift_m=0.1)
+    assert nodes(parameters_file=file)['correction_recorder'].parameters['largest_shift_m'] == 0.1
+    (tmp_path / 'more.yaml').write_text(
+        '/trajectory_playback:\n  ros__parameters: {largest_shift_m: 0.1}\n'
+        '/correction_recorder:\n  ros__parameters: {largest_shift_m: 0.2}\n'
+    )
+    with pytest.raises(InvalidInputError, match=r'largest_shift_m must be the same.*0\.1, 0\.2'):
+        nodes(parameters_file=file)
+
+
+def test_as_they_are_shipped_the_thresholds_agree():
+    recorder, playback = CorrectionRecorderParameters(), TrajectoryPlaybackParameters()
+    assert recorder.on_torque_nm == playback.detection_torque_nm
+    assert recorder.largest_shift_m == playback.largest_shift_m
+    assert SimulationParameters().reflex_torque_nm == playback.reflex_torque_nm
+
+
+def test_a_session_with_a_real_arm_waits_for_the_controller_that_it_drives(nodes, tmp_path):
+    broadcaster = 'franka_robot_state_broadcaster'
+    conductor = nodes(**FRANKA)['session_conductor'].parameters
+    assert (conductor['arm'], conductor['controllers']) == (
+        'franka',
+        [broadcaster, 'fr3_arm_controller'],
+    )
+    file = parameter_file(tmp_path, '/trajectory_playback', controller='soft_controller')
+    conductor = nodes(parameters_file=file, **FRANKA)['session_conductor'].parameters
+    assert conductor['controllers'] == [broadcaster, 'soft_controller']
+    assert 'controllers' not in nodes()['session_conductor'].parameters
+
+
+def test_kind_of_arm_prefix_and_namespace_are_three_things(tmp_path):
+    def described(**choices):
+        config = SessionParameters(
+            sessions=str(tmp_path), robot_ip='10.0.0.2', **FRANKA, **choices
+        )
+        description = describe(config, SessionFolder(path=tmp_path / 'folder'))
+        prefixes = {
+            node.parameters['prefix'] for node in description.nodes if 'prefix' in node.parameters
+        }
+        namespaces = {node.namespace for node in description.nodes}
+        keys = ('robot_type', 'arm_prefix', 'namespace')
+        return prefixes, namespaces, tuple(description.bringup[key] for key in keys)
+
+    assert described() == ({'fr3'}, {''}, ('fr3', '', ''))
+    assert described(robot_type='fr3v2') == ({'fr3v2'}, {''}, ('fr3v2', '', ''))
+    assert described(prefix='left_fr3', namespace='lab') == (
+        {'left_fr3'},
+        {'lab'},
+        ('fr3', 'left', 'lab'),
+    )
+    for prefix in ('panda', 'leftfr3'):
+        with pytest.raises(InvalidInputError, match='prefix = '):
+            described(prefix=prefix)
+
+
+def test_the_arm_is_brought_up_with_the_thresholds_of_the_session(tmp_path):
+    file = parameter_file(
+        tmp_path, '/trajectory_playback', reflex_torque_nm=[30.0] * 4 + [11.0] * 3
+    )
+    config = SessionParameters(
+        sessions=str(tmp_path), robot_ip='10.0.0.2', parameters_file=file, **FRANKA
+    )
+    bringup = describe(config, SessionFolder(path=tmp_path / 'folder')).bringup
+    assert bringup['reflex_torque_nm'] == '30.0 30.0 30.0 30.0 11.0 11.0 11.0'
+    assert 'reflex_force_n' not in bringup
+
+
+def test_each_namespace_has_a_clock_of_its_own(nodes):
+    assert not any(node.remappings for node in nodes().values())
+    assert not any(node.remappings for node in nodes(namespace='left', realtime=True).values())
+    for node in nodes(namespace='left').values():
+        assert node.remappings == (('/clock', '/left/clock'),)

@@ -19,6 +19,22 @@ def wait_for(condition):
     return found
 
 
+def environment():
+    """Return an environment in which modules beside this one can be imported too."""
+    others = os.environ.get('PYTHONPATH', '').split(os.pathsep)
+    path = os.pathsep.join(filter(None, [str(Path(__file__).parent), *others]))
+    return {**os.environ, 'PYTHONPATH': path}
+
+
+def has_ended(process_id):
+    """Return whether a process is gone, or waits only for a parent that takes note of it."""
+    try:
+        words = Path(f'/proc/{process_id}/stat').read_text().rpartition(')')[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return words[0] == 'Z'
+
+
 class Cluster:
     """A scheduler and workers of its own, each a process; a context manager."""
 
@@ -35,7 +51,7 @@ class Cluster:
         own = ('--scheduler-file', str(self._file), '--host', '127.0.0.1', '--no-dashboard')
         return subprocess.Popen(
             [sys.executable, '-m', f'distributed.cli.dask_{kind}', *own, *options],
-            env={**os.environ, 'PYTHONPATH': str(Path(__file__).parent)},
+            env=environment(),
             cwd=self._folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html.parser
 import re
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 from reward_learning_ros import core
+from reward_learning_ros.core.kernel_cache import cache_folders
 from reward_learning_ros.study.protocol import Condition, Goal, Protocol
 
 _VOID = {'meta', 'br', 'hr', 'img', 'link', 'input'}
@@ -41,6 +44,15 @@ def made_up_posterior(task: core.Task, seed: int = 0, beta: float | None = None)
         method='double_mh',
         sampling={'inner_acceptance': 0.42, 'outer_acceptance': 0.3},
     )
+
+
+def keep_libraries_in(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Leave the user's libraries alone; but let what tests start find what is compiled."""
+    kernels = next(place for place in cache_folders() if place.name == 'kernels')
+    kernels.mkdir(parents=True, exist_ok=True)
+    (folder / 'reward_learning_ros').mkdir(parents=True)
+    (folder / 'reward_learning_ros' / 'kernels').symlink_to(kernels)
+    patch.setenv('XDG_CACHE_HOME', str(folder))
 
 
 class Page(html.parser.HTMLParser):

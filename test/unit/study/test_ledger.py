@@ -6,9 +6,12 @@ import json
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from study_fixtures import small_protocol
 
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
@@ -106,6 +109,62 @@ def test_from_each_state_only_what_makes_sense(ledger: Ledger, state: str) -> No
             with pytest.raises(InvalidInputError, match=f'is {state}; it can become'):
                 ledger.mark('p01', 1, other, 'because')
     assert ledger.record('p01', 1).state == state
+
+
+MARKS = st.tuples(st.sampled_from(['p01', 'p02']), st.integers(1, 2), st.sampled_from(STATES))
+
+
+@settings(max_examples=25)
+@given(st.lists(MARKS, min_size=1, max_size=10))
+def test_whatever_is_marked_becomes_so_or_nothing_changes(marks: list[tuple[str, int, str]]):
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger.create(small_protocol(), Path(folder) / 'pilot')
+        for participant, number, state in marks:
+            before = ledger.records()
+            try:
+                marked = ledger.mark(participant, number, state, 'because')
+            except InvalidInputError:
+                assert ledger.records() == before
+                continue
+            assert state in TRANSITIONS[before[participant][number - 1].state]
+            assert marked.state == state
+            # Another operator reads the same, and of all trials only this one is another.
+            after = Ledger(ledger.folder).records()
+            assert after[participant][number - 1] == marked
+            changed = [
+                trial
+                for name in before
+                for trial, old in zip(after[name], before[name], strict=True)
+                if trial != old
+            ]
+            assert changed in ([], [marked])
+        for records in ledger.records().values():
+            assert [record.state for record in records].count(RUNNING) <= 1
+
+
+EVENTS = st.lists(
+    st.dictionaries(st.text(max_size=5), st.integers() | st.text() | st.none(), max_size=3),
+    min_size=1,
+    max_size=5,
+)
+
+
+@settings(max_examples=50)
+@given(EVENTS, st.floats(0.0, 1.0))
+def test_a_journal_torn_anywhere_keeps_all_whole_events_and_goes_on(events, share):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / 'journal.jsonl'
+        journal = Journal(path)
+        for event in events:
+            journal.append(lambda _, event=event: event)
+        assert journal.read() == events
+        content = path.read_bytes()
+        torn = content[: round(share * len(content))]
+        path.write_bytes(torn)
+        kept = events[: torn.count(b'\n')]
+        assert journal.read() == kept
+        journal.append(lambda found: {'number': len(found)})
+        assert journal.read() == [*kept, {'number': len(kept)}]
 
 
 def test_what_does_not_exist_is_refused(ledger: Ledger) -> None:

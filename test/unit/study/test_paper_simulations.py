@@ -1,10 +1,12 @@
 """Simulated people and what the methods make of them: reproducible, resumable, of equal budget."""
 
 import json
+import resource
 from functools import partial
 
 import numpy as np
 import pytest
+from study_fixtures import keep_libraries_in
 
 from reward_learning_ros import core
 from reward_learning_ros.core.domain import ThetaDomain
@@ -37,7 +39,7 @@ SETUP = Setup(budget='printed', library_size=MEMBERS, seed=3)
 @pytest.fixture(scope='module', autouse=True)
 def own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv('XDG_CACHE_HOME', str(tmp_path_factory.mktemp('cache')))
+        keep_libraries_in(tmp_path_factory.mktemp('cache'), patch)
         yield
 
 
@@ -153,6 +155,27 @@ def test_a_run_that_fails_keeps_whoever_is_done(tmp_path):
     calls = []
     run(jobs, tmp_path, calls)
     assert calls == jobs[2:]
+
+
+def test_a_full_disk_is_said_and_whoever_is_done_is_kept(tmp_path):
+    jobs = [Job(task='push', beta=5.0, human=human) for human in range(30)]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # Beyond it a file can grow no more; Python makes an error of it.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
+    try:
+        with pytest.raises(InvalidInputError, match=r'cannot be written: .* is kept'):
+            run(jobs, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    calls = []
+    run(jobs, tmp_path, calls)
+    assert 0 < len(calls) < len(jobs)
+
+
+def test_rows_that_are_no_text_are_refused(tmp_path):
+    (tmp_path / ROWS_FILE).write_bytes(b'\xff\xfe\n')
+    with pytest.raises(InvalidInputError, match='cannot be read'):
+        read_rows(tmp_path / ROWS_FILE, Row)
 
 
 def test_a_second_task_leaves_the_rows_of_the_first(tmp_path):

@@ -5,15 +5,15 @@ import signal
 import subprocess
 import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import parallel_jobs
 import pytest
-from cluster import DEADLINE_SEC, Cluster, wait_for
+from cluster import DEADLINE_SEC, Cluster, environment, has_ended, wait_for
 from distributed import Client
 
 from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.study import dask_cluster
 from reward_learning_ros.study.dask_cluster import SchedulerError
 from reward_learning_ros.study.jobs import WorkerDiedError
 from reward_learning_ros.study.parallel import run_all
@@ -91,10 +91,9 @@ def test_workers_end_with_the_command(tmp_path, number):
     script.write_text(SCRIPT)
     folder = tmp_path / 'jobs'
     folder.mkdir()
-    here = str(Path(__file__).parent)
     command = subprocess.Popen(
         [sys.executable, str(script), str(folder)],
-        env={**os.environ, 'PYTHONPATH': here},
+        env=environment(),
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -107,7 +106,7 @@ def test_workers_end_with_the_command(tmp_path, number):
         command.kill()
     _, complaint = command.communicate(timeout=DEADLINE_SEC)
     worker = int(held.name.removeprefix('1-'))
-    wait_for(lambda: not Path(f'/proc/{worker}').exists())
+    wait_for(lambda: has_ended(worker))
     assert command.returncode == -number
     assert 'Process SpawnProcess' not in complaint
 
@@ -134,6 +133,8 @@ def test_a_dask_cluster_gives_the_same_rows_and_a_dead_worker_loses_none(tmp_pat
         wait_for(lambda: any(worker.poll() == -signal.SIGKILL for worker in cluster.workers))
 
 
-def test_an_address_without_a_scheduler_is_named():
+def test_an_address_without_a_scheduler_is_named(monkeypatch):
+    # It is asked again and again for so long.
+    monkeypatch.setattr(dask_cluster, 'ANSWER_SEC', 0.5)
     with pytest.raises(SchedulerError, match=r'127\.0\.0\.1:9'):
         rows(parallel_jobs.draw, range(2), scheduler='tcp://127.0.0.1:9')

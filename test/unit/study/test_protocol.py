@@ -95,7 +95,7 @@ def test_a_file_reads_back_as_what_was_written(tmp_path) -> None:
             'part',
         ),
         ('{format: 1, name: a, tasks: [press], conditions: {x: {}}, participants: [1]}', 'part'),
-        ('{', 'cannot read'),
+        ('{', 'cannot be read'),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused(text: str, message: str, tmp_path) -> None:

@@ -169,3 +169,12 @@ def test_unsafe_pickles_are_refused_with_their_file(tmp_path):
     survey = read_study(tmp_path)
     assert not survey.taught
     assert 'theta1.pkl' in survey.defects[0].text
+
+
+def test_the_command_says_why_a_pickle_was_refused(tmp_path, capsys):
+    write_trial(tmp_path)
+    (tmp_path / 'Task1/data/user1/theta1.pkl').write_bytes(pickle.dumps(Bomb()))
+    assert main(['published-study', str(tmp_path)]) == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert 'holds no recording that can be used' in said
+    assert 'theta1.pkl: a pickle of numbers does not need' in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import subprocess
 import sys
@@ -11,10 +12,12 @@ import pytest
 from study_fixtures import Page, made_up_posterior, read_page
 
 from reward_learning_ros import core
-from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
+from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError, install_command
 from reward_learning_ros.interface import Correction, ThetaSummary
+from reward_learning_ros.study.figure_style import publication_style
 from reward_learning_ros.study.report import session_report
 from reward_learning_ros.study.session_data import ABORTED, Fault, SessionData, Step
+from reward_learning_ros.study.session_figures import timeline_figure
 
 
 @pytest.fixture(scope='module')
@@ -86,8 +89,13 @@ def session(press: core.Task) -> SessionData:
 
 
 @pytest.fixture(scope='module')
-def page(session: SessionData) -> Page:
-    return read_page(session_report(session))
+def text(session: SessionData) -> str:
+    return session_report(session)
+
+
+@pytest.fixture(scope='module')
+def page(text: str) -> Page:
+    return read_page(text)
 
 
 @pytest.mark.parametrize(
@@ -170,6 +178,24 @@ def test_without_theta_star_nothing_is_said_about_error(press: core.Task) -> Non
     assert 'wanted' not in page.text.replace('wanted)', '')
 
 
+def test_what_was_not_given_is_said_in_words(press: core.Task) -> None:
+    data = whole_session(press, configuration={'beta': None, 'gains': None, 'mode': 'online'})
+    page = read_page(session_report(data))
+    assert 'inferred' in page.text
+    assert 'None' not in page.text
+
+
+@pytest.mark.parametrize('count', [1, 3])
+def test_an_axis_of_corrections_shows_whole_numbers(press: core.Task, count: int) -> None:
+    data = whole_session(press, theta_star=None, beta_star=None, ideal=None)
+    steps = (dataclasses.replace(data.steps[0], corrections=count),)
+    with publication_style():
+        figure = timeline_figure(dataclasses.replace(data, steps=steps))
+        ticks = figure.axes[0].get_xticks()
+    assert count in ticks
+    assert all(tick == round(tick) for tick in ticks)
+
+
 def test_the_regret_of_the_ideal_plan_is_zero(press: core.Task) -> None:
     theta = np.array(press.presets['goal'])
     data = SessionData(task=press, theta_star=theta)
@@ -179,9 +205,8 @@ def test_the_regret_of_the_ideal_plan_is_zero(press: core.Task) -> None:
     assert data.error_of(theta) == 0.0
 
 
-def test_the_same_session_gives_the_same_page(press: core.Task) -> None:
-    data = whole_session(press, posterior=None)
-    assert session_report(data) == session_report(data)
+def test_the_same_session_gives_the_same_page(session: SessionData, text: str) -> None:
+    assert session_report(session) == text
 
 
 def test_arrays_that_do_not_fit_are_refused(press: core.Task) -> None:
@@ -205,5 +230,5 @@ def test_without_matplotlib_the_report_has_its_tables() -> None:
         [sys.executable, '-c', code], capture_output=True, text=True, check=True
     ).stdout
     page = read_page(output)
-    assert 'reward_learning_ros[study]' in page.text
+    assert install_command('study') in page.text
     assert 'svg' not in page.tags

@@ -1,6 +1,7 @@
 """A sweep over recorded sessions: what `learn` says about them, one row each."""
 
 import csv
+import shutil
 
 import numpy as np
 import pytest
@@ -92,9 +93,12 @@ def test_a_session_that_cannot_be_used_is_a_row_that_says_why(paths, tmp_path, c
     damaged = study / 'p02' / '001' / 'session.yaml'
     damaged.parent.mkdir(parents=True)
     damaged.write_text('format: [')
+    write_session(study, 'p03', *corrected(paths, 3))
+    shutil.rmtree(study / 'p03' / '001' / 'bag')
     options = ['--output', str(tmp_path / 'rows.csv'), '--workers', '1']
     assert main(['sweep', str(study), *options]) == EXIT_FAILURE
     complaints = capsys.readouterr().err
+    assert 'p03/001: its recording cannot be read' in complaints
     assert 'no correction' in complaints
     assert str(damaged.parent) in complaints
     assert main(['sweep', str(study), '--grid', 'on_torque_nm=1', *options]) == EXIT_USAGE

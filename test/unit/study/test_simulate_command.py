@@ -3,13 +3,14 @@
 import json
 
 import pytest
+from study_fixtures import keep_libraries_in
 
 from reward_learning_ros.cli.main import main
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    keep_libraries_in(tmp_path / 'cache', monkeypatch)
 
 
 def run(tmp_path, *words):

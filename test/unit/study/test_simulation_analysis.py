@@ -184,10 +184,17 @@ def draw_twice(draw, result, folder, suffix):
     return [path.read_bytes() for path in paths]
 
 
-def test_the_same_result_is_the_same_figure(simulated, studied, tmp_path):
+@pytest.fixture(scope='module')
+def drawn(simulated, tmp_path_factory):
+    return draw_twice(
+        figures.draw_simulations, simulated[1], tmp_path_factory.mktemp('drawn'), '.svg'
+    )
+
+
+def test_the_same_result_is_the_same_figure(drawn, studied, tmp_path):
+    assert drawn[0] == drawn[1]
     example = working_example(runs=2)
     for draw, result in (
-        (figures.draw_simulations, simulated[1]),
         (figures.draw_study, studied),
         (figures.draw_approximations, example),
         (figures.draw_comparison, example),
@@ -203,10 +210,8 @@ def test_figures_come_in_other_formats_too(studied, tmp_path, suffix, magic):
     assert one == two
 
 
-def test_stars_mark_what_is_significant(simulated, tmp_path):
-    path = tmp_path / 'figure.svg'
-    figures.draw_simulations(simulated[1], path)
-    text = path.read_text()
+def test_stars_mark_what_is_significant(simulated, drawn):
+    text = drawn[0].decode()
     marked = text.count('>*<')
     significant = [
         comparison

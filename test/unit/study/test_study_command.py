@@ -144,6 +144,9 @@ def test_both_commands_start_the_session_of_the_trial(tmp_path: Path, capsys) ->
         ['new', 'pilot', '--conditions', 'x'],
         ['new', 'pilot', '--conditions', 'x=best/dependent'],
         ['new', 'pilot', '--arm', 'franka'],
+        ['new', 'pilot', '--participants', '0'],
+        ['new', 'pilot', '--participants', '9999999999999'],
+        ['new', 'pilot', '--participants', '9' * 5000],
         ['next', 'nowhere'],
     ],
 )
@@ -181,6 +184,39 @@ def test_a_trial_without_its_summary_is_no_silent_gap(tmp_path: Path) -> None:
     ledger.mark('p01', 1, DONE)
     with pytest.raises(InvalidInputError, match='trial 1 of p01 is done, but'):
         trial_rows(ledger)
+
+
+def test_a_trial_without_a_session_cannot_be_done(tmp_path: Path, capsys) -> None:
+    ledger = Ledger.create(small_protocol(), tmp_path / 'pilot')
+    record = ledger.start('p01')
+    words = ('--sessions', str(tmp_path), 'mark', 'pilot', 'p01', '1', 'done')
+    assert 'there is no session' in study(capsys, *words, code=2)
+    folder = session_path(ledger, record)
+    folder.mkdir(parents=True)
+    assert 'reward_learning conclude' in study(capsys, *words, code=2)
+    (folder / 'summary.json').write_text('[' * 100_000, encoding='utf-8')
+    assert 'cannot be read' in study(capsys, *words, code=2)
+    assert ledger.record('p01', 1).state == RUNNING
+    (folder / 'summary.json').write_text('{"theta": {}}', encoding='utf-8')
+    study(capsys, *words)
+    assert ledger.record('p01', 1).state == DONE
+
+
+def test_where_sessions_are_can_be_said_before_and_after_the_action(
+    tmp_path: Path, capsys
+) -> None:
+    study(capsys, 'new', 'pilot', '--sessions', str(tmp_path / 'after'))
+    study(capsys, '--sessions', str(tmp_path / 'before'), 'new', 'pilot')
+    for place in ('before', 'after'):
+        assert (tmp_path / place / 'pilot' / 'study.yaml').is_file()
+
+
+def test_one_of_something_is_not_said_in_the_plural(tmp_path: Path, capsys) -> None:
+    made = study(
+        capsys, 'new', 'pilot', '--sessions', str(tmp_path), '--participants', '1', '--tasks',
+        'press', '--conditions', 'a=double_mh/dependent',
+    )  # fmt: skip
+    assert '1 participant, 1 trial each' in made
 
 
 def test_the_difference_that_is_there_is_found_and_no_other(finished: Ledger) -> None:

@@ -3,10 +3,14 @@
 import csv
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from cluster import DEADLINE_SEC, Cluster, wait_for
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from published_example import write_study
 
 from reward_learning_ros.cli.main import EXIT_USAGE, main
@@ -50,20 +54,34 @@ def test_there_is_a_tidy_row_for_each_inference(expected):
     assert {row['beta'] for row in expected} == {'1.0', '20.0'}
 
 
+# The command, held for good when it has kept so many rows.
+HELD = """
+import signal, sys
+from reward_learning_ros.cli.main import main
+from reward_learning_ros.study.finished_cells import FinishedCells
+add = FinishedCells.add
+def add_or_wait(cells, key, row):
+    add(cells, key, row)
+    if len(cells.rows) == 3:
+        signal.pause()
+FinishedCells.add = add_or_wait
+main(sys.argv[1:])
+"""
+
+
 def test_a_killed_sweep_goes_on_where_it_was(study, expected, tmp_path):
     output = tmp_path / 'rows.csv'
     journal = tmp_path / 'rows.csv.cells.jsonl'
-    command = [sys.executable, '-m', 'reward_learning_ros.cli', 'sweep', str(study)]
     options = ['--grid', *GRID, '--output', str(output), '--workers', '1']
-    process = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, '-c', HELD, 'sweep', str(study), *options], stderr=subprocess.DEVNULL
+    )
     try:
-        wait_for(lambda: journal.exists() and journal.read_bytes().count(b'\n') > 1)
+        wait_for(lambda: journal.exists() and journal.read_bytes().count(b'\n') == 4)
     finally:
         process.kill()
         process.wait(DEADLINE_SEC)
-    before = journal.read_bytes()
-    whole = before[: before.rfind(b'\n') + 1]
-    assert len(whole.splitlines()) < 1 + len(expected)
+    whole = journal.read_bytes()
     assert not output.exists()
     # As if it had died in the middle of a line.
     journal.write_bytes(whole + b'{"cell": "12')
@@ -110,9 +128,36 @@ def test_an_inference_that_fails_is_a_row_that_says_why(tmp_path):
 
 def test_a_dask_cluster_gives_the_same_rows(study, expected, tmp_path):
     output = tmp_path / 'rows.csv'
-    with Cluster(tmp_path, workers=2) as cluster:
+    with Cluster(tmp_path, workers=1) as cluster:
         assert run_sweep(study, output, '--scheduler', cluster.address) == 0
     assert read(output) == expected
+
+
+ROWS = st.dictionaries(
+    st.text(max_size=4),
+    st.none() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    max_size=3,
+)
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(st.text('abcdef', min_size=1), ROWS, max_size=4), st.floats(0.0, 1.0))
+def test_finished_cells_torn_anywhere_are_those_whose_lines_are_whole(rows, share):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / 'cells.jsonl'
+        with open_finished_cells(path) as finished:
+            for key, row in rows.items():
+                finished.add(key, row)
+        content = path.read_bytes()
+        torn = content[: round(share * len(content))]
+        path.write_bytes(torn)
+        kept = dict(list(rows.items())[: max(torn.count(b'\n') - 1, 0)])
+        with open_finished_cells(path) as finished:
+            assert finished.rows == kept
+            for key in rows.keys() - kept.keys():
+                finished.add(key, rows[key])
+        with open_finished_cells(path) as finished:
+            assert finished.rows == rows
 
 
 def test_two_sweeps_cannot_write_one_table(tmp_path):
@@ -162,6 +207,27 @@ def test_a_sweep_that_cannot_be_is_refused(
     assert main(['sweep', str(study), *options]) == EXIT_USAGE
     assert complaint in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+TEXTS = st.text(st.characters(exclude_characters='\0', exclude_categories=['Cs']))
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(TEXTS.filter(bool), min_size=1, max_size=3, unique=True),
+    st.lists(st.tuples(TEXTS, st.floats(allow_nan=False), st.integers()), max_size=4),
+)
+def test_a_table_gives_back_every_text_and_the_last_digit_of_every_number(names, values):
+    rows = [dict(zip(names, row, strict=False)) for row in values]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / 'rows.csv'
+        write_rows(rows, path)
+        found = read(path)
+    assert len(found) == len(rows)
+    for row, expected in zip(found, rows, strict=True):
+        assert list(row) == names[:3]
+        for name, value in expected.items():
+            assert type(value)(row[name]) == value
 
 
 def test_tables_are_the_same_in_both_formats(tmp_path):

@@ -1,9 +1,12 @@
 """Simulated participants of the user study: dependent corrections, both kinds of inference."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from reward_learning_ros import core
+from reward_learning_ros.core import simulated_human
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.study.rows import Job
 from reward_learning_ros.study.simulations import Setup
@@ -13,21 +16,32 @@ from reward_learning_ros.study.user_study import (
     goals_of,
     simulate_study,
     simulate_trial,
+    taught_theta,
 )
 
 SETUP = Setup(budget='printed', seed=1)
+JOB = Job(task='reach', beta=25.0, human=0, goal='prior 1')
+
+
+@pytest.fixture(scope='module', autouse=True)
+def hasty_people():
+    """Nothing here depends on how exactly people are drawn."""
+    with pytest.MonkeyPatch.context() as patch:
+        hasty = core.EnsembleSize(seeds=2048, members=32, anneal_steps=8)
+        patch.setattr(simulated_human, 'SIZE', hasty)
+        yield
 
 
 @pytest.fixture(scope='module')
 def trial():
-    return simulate_trial(SETUP, Job(task='reach', beta=25.0, human=0, goal='away'))
+    return simulate_trial(SETUP, JOB)
 
 
 def test_every_condition_judges_the_same_trial(trial):
     rows, timings = trial
     assert [(row.method, row.dependence) for row in rows] == list(CONDITIONS)
     assert len(timings) == len(rows)
-    expected = core.load_task('reach').presets['away']
+    expected = taught_theta(SETUP, JOB)
     for row in rows:
         np.testing.assert_array_equal(row.theta, expected)
         assert row.error == pytest.approx(np.linalg.norm(expected - row.estimate))
@@ -46,12 +60,17 @@ def test_the_others_do(trial):
 
 
 def test_the_same_seed_gives_the_same_digits(trial):
-    again, _ = simulate_trial(SETUP, Job(task='reach', beta=25.0, human=0, goal='away'))
+    again, _ = simulate_trial(SETUP, JOB)
     assert again == trial[0]
 
 
 def test_participants_teach_the_first_presets():
     assert len(goals_of(core.load_task('push_study'))) == GOALS
+    task = core.load_task('reach')
+    for goal in goals_of(task):
+        np.testing.assert_array_equal(
+            taught_theta(SETUP, replace(JOB, goal=goal)), task.presets[goal]
+        )
     with pytest.raises(InvalidInputError, match='presets'):
         goals_of(core.load_task('cup'))
 
@@ -61,12 +80,12 @@ def test_or_everybody_something_else():
     goals = goals_of(task, 'prior')
     assert len(set(goals)) == GOALS
     thetas = [
-        simulate_trial(SETUP, Job(task='reach', beta=25.0, human=human, goal=goal))[0][0].theta
+        taught_theta(SETUP, replace(JOB, human=human, goal=goal))
         for human in (0, 1)
-        for goal in goals[:2]
+        for goal in goals
     ]
-    assert len(set(thetas)) == 4
-    assert all(task.theta.contains(np.array(theta)) for theta in thetas)
+    assert len(set(map(tuple, thetas))) == 2 * GOALS
+    assert all(task.theta.contains(theta) for theta in thetas)
     with pytest.raises(UnknownNameError, match='prior'):
         goals_of(task, 'anything')
 

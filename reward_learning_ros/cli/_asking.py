@@ -1,0 +1,123 @@
+"""A short-lived node with which a command asks the arm or a session for something."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.parameters.arms import SIMULATED
+
+if TYPE_CHECKING:
+    from reward_learning_ros.cli.recover import RecoverParameters
+    from reward_learning_ros.cli.thresholds import ThresholdsParameters
+
+_SPIN_SEC = 0.05
+# For the transport, beyond the deadlines of the steps themselves.
+_MARGIN_SEC = 5.0
+
+
+def recover(config: RecoverParameters) -> tuple[bool, str]:
+    """Recover the arm; return whether all steps were done, and the report.
+
+    Raises:
+        RewardLearningError: Neither the arm nor a session was found, or types are missing.
+    """
+    with _asking(config.namespace) as asking:
+        from std_srvs.srv import Trigger
+
+        from reward_learning_ros.arm.recovery import STEP_TIMEOUT_SEC, STEPS
+        from reward_learning_ros.nodes import names
+        from reward_learning_ros.nodes.arm_services import (
+            FrankaArmServices,
+            SimulatedArmServices,
+        )
+        from reward_learning_ros.nodes.recovery import Recovery
+
+        timeout_sec = len(STEPS) * STEP_TIMEOUT_SEC + _MARGIN_SEC
+        session = asking.node.create_client(Trigger, names.SESSION_RECOVER_SERVICE)
+        services = (
+            SimulatedArmServices(asking.node)
+            if config.arm == SIMULATED
+            else FrankaArmServices(asking.node, config.controllers)
+        )
+        recovery = Recovery(asking.node, services.do)
+        # A session is looked for during the whole time: only one may recover the arm.
+        asking.spin_until(session.service_is_ready, config.discovery_sec)
+        if session.service_is_ready():
+            answer = asking.result(session.call_async(Trigger.Request()), timeout_sec)
+            return answer.success, answer.message
+        if not services.are_ready:
+            raise RewardLearningError(
+                'no arm was found: bring it up; check --namespace (now '
+                f'{config.namespace or "none"}) and ROS_DOMAIN_ID'
+            )
+        sequence = asking.result(recovery.begin(), timeout_sec)
+        return sequence.is_complete, sequence.report
+
+
+def set_thresholds(config: ThresholdsParameters) -> None:
+    """Set the collision thresholds of the arm.
+
+    Raises:
+        RewardLearningError: No arm was found, or it refuses; says why.
+    """
+    with _asking(config.namespace) as asking:
+        from reward_learning_ros.nodes.arm_services import FrankaArmServices
+
+        services = FrankaArmServices(asking.node, ())
+        asking.spin_until(lambda: services.are_ready, config.timeout_sec)
+        task = asking.executor.create_task(services.set_collision_thresholds(config))
+        asking.result(task, config.timeout_sec)
+
+
+class _Asking:
+    """A node and the executor that spins it."""
+
+    def __init__(self, node: Any, executor: Any) -> None:
+        self.node = node
+        self.executor = executor
+
+    def spin_until(self, condition: Callable[[], bool], timeout_sec: float) -> None:
+        """Spin until a condition is true, or the time is over."""
+        deadline = time.monotonic() + timeout_sec
+        while not condition() and time.monotonic() < deadline:
+            self.executor.spin_once(timeout_sec=_SPIN_SEC)
+
+    def result(self, future: Any, timeout_sec: float) -> Any:
+        """Return what a future comes to.
+
+        Raises:
+            RewardLearningError: No answer came in time.
+        """
+        self.spin_until(future.done, timeout_sec)
+        if not future.done():
+            raise RewardLearningError(f'no answer within {timeout_sec:.0f} s')
+        return future.result()
+
+
+@contextlib.contextmanager
+def _asking(namespace: str) -> Iterator[_Asking]:
+    """Make a node in a namespace, and end it."""
+    if importlib.util.find_spec('rclpy') is None:
+        raise RewardLearningError(
+            'no ROS 2 in this Python; `reward_learning doctor` tells what to do'
+        )
+    import rclpy
+    from rclpy.context import Context
+    from rclpy.executors import SingleThreadedExecutor
+
+    context = Context()
+    rclpy.init(args=[], context=context)
+    try:
+        node = rclpy.create_node('reward_learning_asks', namespace=namespace, context=context)
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(node)
+        yield _Asking(node, executor)
+        executor.shutdown()
+        node.destroy_node()
+    finally:
+        context.try_shutdown()
