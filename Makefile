@@ -6,7 +6,7 @@
 #   WITH     layers that `make environment` installs, with commas (tools/pins.py)
 #   ARGS     passed on to the command
 #   WORKERS  test processes at the same time
-#   N, LOAD  how often test-repeat runs, and beside how many busy processes
+#   N, LOAD  how often test-repeat and test-fresh run, and beside how many busy processes
 
 PYTHON ?= python3
 ROS ?= auto
@@ -15,7 +15,7 @@ WITH ?= session
 N ?= 10
 LOAD ?= 0
 # A file's tests stay together: they share what is slow to build or to compile.
-PARALLEL = -n $(WORKERS) --dist loadfile
+PARALLEL = -n $(WORKERS) --maxprocesses 8 --dist loadfile
 ENVIRONMENT = "$(PYTHON)" -m tools.environment --ros $(ROS) $(if $(BUILD),--build "$(BUILD)")
 # Each command names the layer that it needs; another one is added to the same environment.
 RUN = $(ENVIRONMENT) --with
@@ -24,8 +24,9 @@ COMPILED = $(ENVIRONMENT) --compiled --with
 RESULTS = $(if $(BUILD),--output "$(BUILD)/benchmarks")
 
 .DEFAULT_GOAL := help
-.PHONY: help session environment test test-repeat test-interpreted test-matrix test-matrix-one \
-	bench acceptance faults gallery diagrams colcon lint types format doctor pins clean
+.PHONY: help session environment test test-repeat test-fresh test-interpreted \
+	test-matrix test-matrix-one bench acceptance faults gallery diagrams colcon lint types format \
+	doctor pins clean
 
 # Told here, where no Python can: everything below starts with one.
 ifeq ($(shell command -v "$(PYTHON)" 2>/dev/null),)
@@ -47,6 +48,9 @@ test:  ## the test suite
 test-repeat:  ## the tests of nodes and processes N times, beside LOAD busy processes
 	@$(COMPILED) test python -m tools.repeat --times $(N) --load $(LOAD) $(PARALLEL) $(ARGS)
 
+test-fresh:  ## clone, `make session`, `make test`, N times as a new user; takes N times 10 minutes
+	@"$(PYTHON)" -m tools.fresh --times $(N) $(ARGS)
+
 test-interpreted:  ## the core's tests without the compiler, on small sizes
 	@NUMBA_DISABLE_JIT=1 $(RUN) test python -m pytest $(PARALLEL) test/unit/core/test_kernels.py \
 		test/unit/core/test_samplers.py test/unit/core/test_ensemble.py \
@@ -62,7 +66,7 @@ test-matrix-one:  ## one of them; another with the next commit
 bench:  ## the numbers, printed and as JSON under benchmarks/results
 	@$(COMPILED) bench python -m benchmarks $(RESULTS) $(ARGS)
 
-acceptance:  ## what sessions must achieve, over ten seeds of three tasks; takes half an hour
+acceptance:  ## what sessions teach the arm: four kinds of people, 20 of each; takes hours
 	@$(COMPILED) session python -m benchmarks.acceptance $(ARGS)
 
 faults:  ## faults on purpose, and what the arm does then: ARGS=motion; takes two hours
@@ -89,7 +93,7 @@ format:  ## rewrite the code as ruff formats it
 	@$(RUN) lint ruff format .
 
 doctor:  ## what is here and what is missing
-	@$(RUN) session reward_learning doctor $(ARGS)
+	@$(RUN) session --in-build reward_learning doctor $(ARGS)
 
 pins:  ## resolve tools/pins.txt anew; with ARGS=--keep only what is new
 	@"$(PYTHON)" -m tools.update_pins $(ARGS)

@@ -1,8 +1,11 @@
 """How the tools speak to the person who started them."""
 
+import os
 import sys
 import time
 from typing import List, Tuple
+
+PREFIX = '[environment] '
 
 
 class ProblemError(Exception):
@@ -11,7 +14,7 @@ class ProblemError(Exception):
 
 def say(text: str) -> None:
     """Print one line about what is happening, apart from the command's own output."""
-    print('[environment] ' + text, file=sys.stderr, flush=True)
+    print(PREFIX + text, file=sys.stderr, flush=True)
 
 
 class Steps:
@@ -41,7 +44,7 @@ class Steps:
         line += f' ({detail})' if detail else ''
         line += ', ' + in_words(self.left_sec(now_sec - self._started_sec, share))
         if self._terminal:
-            sys.stderr.write('\r\033[K[environment] ' + line[:79])
+            sys.stderr.write('\r\033[K' + (PREFIX + line)[: _columns() - 1])
             sys.stderr.flush()
         elif not self._logged_sec or now_sec - self._logged_sec >= self.log_period_sec:
             self._logged_sec = now_sec
@@ -60,6 +63,15 @@ class Steps:
         if self._terminal:
             sys.stderr.write('\r\033[K')
             sys.stderr.flush()
+
+
+def _columns() -> int:
+    """Return how many characters go into a line; a longer one could not be rewritten."""
+    try:
+        # A pseudo-terminal may not know its width, and says 0.
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except OSError:
+        return 80
 
 
 def in_words(left_sec: float) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import random
+import socket
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,6 +14,9 @@ from pathlib import Path
 
 # Above 101 the ports of a domain reach into those that Linux gives to anyone. 0 is everybody's.
 DOMAINS = range(1, 102)
+# Where participants of a domain listen: all of them for each other, and the first for itself
+# (DDSI-RTPS 2.5, 9.6.2.3).
+_PORT, _PORTS_OF_DOMAIN, _FIRST_PARTICIPANT = 7400, 250, 10
 
 
 @contextlib.contextmanager
@@ -20,7 +24,8 @@ def claimed_domain(timeout_sec: float = 60.0) -> Iterator[int]:
     """Hold a domain id until the block, or the process, ends.
 
     Each id has a lock file; the kernel drops the lock with the process, so a crash leaves
-    nothing behind that would block anyone.
+    nothing behind that would block anyone. A domain in which somebody listens, with a lock or
+    without, is left to them.
 
     Raises:
         TimeoutError: All ids were taken all the time.
@@ -39,6 +44,9 @@ def claimed_domain(timeout_sec: float = 60.0) -> Iterator[int]:
             except OSError:
                 os.close(descriptor)
                 continue
+            if _is_inhabited(domain_id):
+                os.close(descriptor)
+                continue
             try:
                 yield domain_id
             finally:
@@ -47,3 +55,15 @@ def claimed_domain(timeout_sec: float = 60.0) -> Iterator[int]:
         if time.monotonic() > deadline:
             raise TimeoutError(f'no free ROS domain in {folder} for {timeout_sec} s')
         time.sleep(0.05)
+
+
+def _is_inhabited(domain_id: int) -> bool:
+    """Tell whether the ports are taken on which participants of a domain find each other."""
+    first = _PORT + _PORTS_OF_DOMAIN * domain_id
+    for port in (first, first + _FIRST_PARTICIPANT):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind(('', port))
+            except OSError:
+                return True
+    return False

@@ -104,14 +104,14 @@ def simulated_session() -> Any:
 
     from reward_learning_ros import core
     from reward_learning_ros.interface import ThetaSummary
-    from reward_learning_ros.study.session_data import SessionData, Step
+    from reward_learning_ros.study.session_data import PassOutcome, SessionData
 
     task = core.load_task(SESSION_TASK)
     theta = np.array(next(iter(task.presets.values())))
     whole = core.simulate_corrections(
         task, theta, beta=SESSION_BETA, count=SESSION_CORRECTIONS, seed=SEED
     )
-    steps = []
+    passes = []
     for count in range(1, SESSION_CORRECTIONS + 1):
         part = core.CorrectionSequence(
             plan=whole.plan,
@@ -124,14 +124,14 @@ def simulated_session() -> Any:
             features=task.feature_names, mean=table[0], sd=table[1], quantiles=table[2:]
         )
         trajectory = core.plan(task, posterior.mean, seed=SEED)
-        steps.append(Step(corrections=count, theta=summary, trajectory=trajectory))
+        passes.append(PassOutcome(pushes=count, theta=summary, trajectory=trajectory))
     return SessionData(
         task=task,
         seed=SEED,
         sequences=(whole,),
         posterior=posterior,
-        steps=tuple(steps),
-        final_plan=steps[-1].trajectory,
+        passes=tuple(passes),
+        final_plan=passes[-1].trajectory,
         theta_star=theta,
         beta_star=SESSION_BETA,
     )

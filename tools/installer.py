@@ -60,8 +60,15 @@ LOST_NETWORK = re.compile(
     'connection reset|connection aborted|connection closed|connection broken|timed out|'
     'newconnectionerror|tcp connect error|remotedisconnected|incompleteread|'
     'error decoding response body|end of file before message length|'
+    r'\b5\d\d server error|server error \(5\d\d|http error 5\d\d|too many 5\d\d error responses|'
+    'cannot connect to proxy|tunnel error|'
     # An older pip takes what came before the end for all.
     'wheel .* is invalid',
+    re.IGNORECASE,
+)
+CLOSED_PROXY = re.compile(
+    r'\b407 (client error|proxy)|error \(407|http error 407|'
+    'proxy authentication required|proxy authorization required',
     re.IGNORECASE,
 )
 FULL_DISK = re.compile(r'no space left on device|disk quota exceeded|os error 28\b', re.IGNORECASE)

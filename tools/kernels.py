@@ -16,10 +16,12 @@ import numpy as np
 from numba.core import event
 
 from reward_learning_ros import core
+from tools.virtual_environment import ANNOUNCED, COMPILED
 
 TASKS = ('press', 'reach')
-# What stands at the beginning of a line of output for each kernel.
-MARK = 'compiled '
+# How many kernels each part compiles where none is kept, to show how far it is; two that both use
+# count once. Nothing depends on it: more than announced are shown as that many.
+KERNELS = {'learn': 47, 'sense': 9}
 
 
 class _Listener(event.Listener):
@@ -34,7 +36,7 @@ class _Listener(event.Listener):
     def on_end(self, event: Any) -> None:
         self._depth -= 1
         if not self._depth:
-            print(f'{MARK}{event.data["dispatcher"].__qualname__}', flush=True)
+            print(f'{COMPILED}{event.data["dispatcher"].__qualname__}', flush=True)
 
 
 def learn() -> None:
@@ -44,8 +46,8 @@ def learn() -> None:
 
     for name in TASKS:
         warm_up(LearningParameters(task=name), core.load_task(name))
-        participant = Participant(ParticipantParameters(task=name))
-        participant.decide(participant.paths.initial_plan(1))
+        participant = Participant(ParticipantParameters(task=name, kind='model'))
+        participant.intend(participant.paths.initial_plan(1))
 
 
 def sense() -> None:
@@ -82,7 +84,9 @@ def main() -> None:
     parser.add_argument('parts', nargs='*', metavar='PART', help=f'of {", ".join(PARTS)}')
     options = parser.parse_args()
     event.register('numba:compile', _Listener())
-    for part in options.parts or PARTS:
+    parts = options.parts or list(PARTS)
+    print(f'{ANNOUNCED}{sum(KERNELS[part] for part in parts)}', flush=True)
+    for part in parts:
         PARTS[part]()
 
 

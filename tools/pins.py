@@ -1,8 +1,11 @@
 """What the environments are made of: layers of packages, and their pinned versions."""
 
 import ast
+import platform
+import re
+import sys
 from pathlib import Path
-from typing import Dict, Iterable, List, NamedTuple, Set, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Set, Tuple
 
 from tools.console import ProblemError
 
@@ -94,6 +97,39 @@ def read(section: str, path: Path = PINS) -> List[str]:
     if not lines:
         raise ProblemError(f'{path} has no section [{section}]; `make pins` writes it anew.')
     return lines
+
+
+def count_packages(lines: Iterable[str], python: str) -> int:
+    """Return how many of the packages in lines of requirements are for a Python, as 3.12."""
+    return len({_NAME.split(line)[0] for line in lines if is_for(line, python)})
+
+
+def is_for(line: str, python: str) -> bool:
+    """Tell whether the marker of a pinned line, if it has one, is true of a Python here."""
+    _, _, marker = line.partition(';')
+    return all(_is_true(clause, python) for clause in marker.split(' and ') if clause.strip())
+
+
+def _is_true(clause: str, python: str) -> bool:
+    name, relation, value = clause.split()
+    value = value.strip('\'"')
+    if name == 'python_full_version':
+        here, there = _numbers(python), _numbers(value)
+    else:
+        # What is not known here counts as what is not there.
+        known = {'sys_platform': sys.platform}
+        known['platform_python_implementation'] = platform.python_implementation()
+        here, there = [known.get(name, '')], [value]
+    return {'==': here == there, '!=': here != there, '<': here < there, '>=': here >= there}[
+        relation
+    ]
+
+
+def _numbers(version: str) -> List[Any]:
+    return [int(part) for part in version.split('.')[:2]]
+
+
+_NAME = re.compile(r'[^A-Za-z0-9._-]')
 
 
 def _constants(path: Path) -> Dict[str, Dict[str, List[str]]]:

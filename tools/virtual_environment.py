@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Callable, Iterator, List, Tuple
 
-from tools import installer
+from tools import installer, pins
 from tools.console import ProblemError, Steps, say
 from tools.installer import Command
 from tools.pins import ROOT
@@ -28,8 +28,8 @@ LOG = 'install.log'
 CONSTRAINTS = 'constraints.txt'
 REQUIREMENTS = 'requirements.txt'
 SETTINGS = 'setuptools.cfg'
-# The lines of output that a compiler prints for a kernel, and how many there are.
-COMPILED, KERNELS = 'compiled ', 40
+# The lines of output that a compiler prints: first how many kernels it has, then each of them.
+ANNOUNCED, COMPILED = 'kernels ', 'compiled '
 # What the steps take on two ordinary cores, for the first guess of what is left.
 MAKING_SEC, FETCHING_SEC, COMPILING_SEC = 5.0, 6.0, 60.0
 # A package by uv, or by pip, which also looks for the versions.
@@ -55,7 +55,11 @@ def ensure(recipe: Recipe) -> None:
 
 def _refuse_foreign(venv: Path) -> None:
     """Raise rather than replace a folder that somebody else made under this name."""
-    if venv.exists() and not (venv / STAMP).exists() and any(venv.iterdir()):
+    if venv.is_symlink() or (venv.exists() and not venv.is_dir()):
+        is_foreign = True
+    else:
+        is_foreign = venv.exists() and not (venv / STAMP).exists() and any(venv.iterdir())
+    if is_foreign:
         raise ProblemError(
             f'{venv} was made by something else than this repository: move it away, or name '
             'another folder for all that is made, `make BUILD=<folder> …`.'
@@ -140,8 +144,9 @@ class _Making:
         return list(dict.fromkeys(line for name in missing for line in self._recipe.layers[name]))
 
     def _count_asked(self) -> int:
-        """Return how many packages are asked for; some have another version for each Python."""
-        return max(1, len({line.split('==')[0] for line in self._requirements}))
+        """Return how many packages are asked for; some are for other Pythons only."""
+        python = self._recipe.interpreter.version
+        return max(1, pins.count_packages(self._requirements, python))
 
     def _write_stamp(self, is_changing: bool) -> None:
         """Say what is in the venv; one whose change was cut short is made anew."""
@@ -259,6 +264,13 @@ class _Making:
     def _raise_if_nothing_helps(self) -> None:
         """Raise if something failed for want of a disk or a network."""
         self._raise_if_disk_is_full()
+        if installer.CLOSED_PROXY.search(self._words()):
+            self._write_stamp(is_changing=False)
+            raise ProblemError(
+                'the proxy asks for a name and a password: put them into HTTPS_PROXY, as '
+                'http://name:password@host:port, and run the same command again (details: '
+                f'{self._venv / LOG}).'
+            )
         if installer.LOST_NETWORK.search(self._words()):
             # Both installers fetch everything before they install anything.
             self._write_stamp(is_changing=False)
@@ -324,8 +336,11 @@ class _Making:
 
 
 def _compiled_share(words: str) -> Tuple[float, str]:
-    count = min(sum(line.startswith(COMPILED) for line in words.splitlines()), KERNELS)
-    return count / KERNELS, f'{count} of {KERNELS} kernels' if count else ''
+    lines = words.splitlines()
+    announced = [line[len(ANNOUNCED) :] for line in lines if line.startswith(ANNOUNCED)]
+    count = sum(line.startswith(COMPILED) for line in lines)
+    total = max(sum(int(text) for text in announced if text.isdigit()), count)
+    return (count / total, f'{count} of {total} kernels') if count else WITHOUT_WORDS
 
 
 def _elsewhere(problem: str) -> ProblemError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import socket
 import socketserver
 import subprocess
 import sys
@@ -55,8 +57,28 @@ def wheels(tmp_path) -> Path:
     return folder
 
 
+@pytest.fixture(scope='module')
+def copying_python(tmp_path_factory) -> Interpreter:
+    """A Python that copies one empty venv for all tests: each takes seconds to make.
+
+    A copy runs: what is called in it is its Python, which finds its packages beside itself.
+    """
+    real = interpreters.find()
+    folder = tmp_path_factory.mktemp('python')
+    subprocess.run([real.path, '-m', 'venv', str(folder / 'venv')], check=True)
+    path = folder / 'python'
+    path.write_text(
+        '#!/bin/sh\n'
+        '[ "$*" = "-m venv $3" ] || exec "$0.real" "$@"\n'
+        f'exec cp -R "{folder / "venv"}/." "$3"\n'
+    )
+    path.chmod(0o755)
+    path.with_name('python.real').symlink_to(real.path)
+    return Interpreter(str(path), real.version)
+
+
 @pytest.fixture
-def recipe(tmp_path, wheels) -> Recipe:
+def recipe(tmp_path, wheels, copying_python) -> Recipe:
     """An environment with a package of a folder; a person's own pip settings do not count."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith('PIP_')}
     for name in environment.SOURCED_VARIABLES:
@@ -67,7 +89,7 @@ def recipe(tmp_path, wheels) -> Recipe:
     variables['UV_CACHE_DIR'] = str(tmp_path / 'uv')
     return Recipe(
         venv=tmp_path / 'build' / '.venv',
-        interpreter=interpreters.find(),
+        interpreter=copying_python,
         sees_system_packages=False,
         installer=[],
         layers={'session': ['tiny==1.0']},
@@ -87,6 +109,7 @@ def modules_in(venv: Path) -> set[str]:
 
 
 def test_two_runs_at_the_same_time_make_one_venv_and_a_third_makes_none(recipe):
+    recipe = recipe._replace(interpreter=interpreters.find())
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(virtual_environment.ensure, [recipe, recipe]))
     virtual_environment.ensure(recipe)
@@ -122,7 +145,19 @@ def test_a_venv_whose_making_was_cut_short_is_made_anew(recipe):
     assert modules_in(recipe.venv) == {'tiny'}
 
 
-def test_this_package_is_installed_without_a_trace_in_its_tree(recipe, tmp_path):
+@pytest.fixture
+def tree(tmp_path) -> Path:
+    """A private copy of this repository as in an archive, in a folder with spaces."""
+    made = ('.git', '.venv*', '.*_cache', '.hypothesis', '__pycache__', '*.egg-info', 'build')
+    made += ('install', 'log', 'sessions', 'results', 'shared')
+    return Path(
+        shutil.copytree(ROOT, tmp_path / 'a b' / 'tree', ignore=shutil.ignore_patterns(*made))
+    )
+
+
+def test_this_package_is_installed_without_a_trace_in_its_tree(
+    recipe, tree, tmp_path, monkeypatch
+):
     """As a read-only tree needs it."""
     # What builds it comes from this environment: there is no index here.
     links = tmp_path / 'links'
@@ -132,10 +167,11 @@ def test_this_package_is_installed_without_a_trace_in_its_tree(recipe, tmp_path)
         (links / folder.name).symlink_to(folder)
         for metadata in folder.parent.glob(f'{folder.name}-*.dist-info'):
             (links / metadata.name).symlink_to(metadata)
-    before = set(ROOT.glob('*'))
+    monkeypatch.setattr(virtual_environment, 'ROOT', tree)
+    before = set(tree.rglob('*'))
     variables = {**recipe.variables, 'PYTHONPATH': str(links)}
     virtual_environment.ensure(recipe._replace(variables=variables, package='as it is'))
-    assert set(ROOT.glob('*')) == before
+    assert set(tree.rglob('*')) == before
     assert (recipe.venv / 'bin' / 'reward_learning').is_file()
     share = recipe.venv / 'share'
     assert (share / 'reward_learning_ros' / 'package.xml').is_file()
@@ -188,6 +224,22 @@ def test_a_folder_of_somebody_else_is_not_replaced(recipe):
     assert list(recipe.venv.iterdir()) == [recipe.venv / 'pyvenv.cfg']
 
 
+@pytest.mark.parametrize('kind', ['file', 'dangling link', 'link'])
+def test_what_is_no_folder_is_not_replaced(recipe, kind, tmp_path):
+    recipe.venv.parent.mkdir(parents=True)
+    if kind == 'file':
+        recipe.venv.touch()
+    else:
+        target = tmp_path / 'elsewhere'
+        recipe.venv.symlink_to(target)
+        if kind == 'link':
+            target.mkdir()
+    with pytest.raises(ProblemError, match='move it away, or name another') as problem:
+        virtual_environment.ensure(recipe)
+    in_one_sentence(problem)
+    assert recipe.venv.is_symlink() == (kind != 'file')
+
+
 def test_where_nothing_can_be_written_another_folder_is_asked_for(recipe):
     # Not even root may make a folder there.
     with pytest.raises(ProblemError, match='cannot be written to') as problem:
@@ -205,6 +257,8 @@ class Index(socketserver.ThreadingTCPServer):
         super().__init__(('127.0.0.1', 0), IndexHandler)
         self.folder = folder
         self.broken = ''
+        # What it answers instead of a package; 407 is the answer of a proxy.
+        self.status = 200
         self.sent: Counter[str] = Counter()
 
     @property
@@ -222,7 +276,12 @@ class IndexHandler(BaseHTTPRequestHandler):
             content = ''.join(f'<a href="/{link}">{link}</a>' for link in links).encode()
         else:
             content = (self.server.folder / name).read_bytes()
-        self.send_response(200)
+        is_refused = self.server.status != 200 and name.endswith('.whl')
+        self.send_response(self.server.status if is_refused else 200)
+        if is_refused:
+            self.send_header('Content-Length', '0')
+            self.end_headers()
+            return
         self.send_header('Content-Type', 'text/html' if '.whl' not in name else 'application/zip')
         self.send_header('Content-Length', str(len(content)))
         self.end_headers()
@@ -268,12 +327,13 @@ def networked(request, recipe, index, wheels) -> Recipe:
 
 
 def test_without_a_network_that_is_told_in_one_sentence_and_the_venv_is_kept(recipe, index):
-    # A port that is closed, since another server has just had it.
-    with socketserver.TCPServer(('127.0.0.1', 0), None) as other:
-        port = other.server_address[1]
-    away = over_network(recipe, f'http://127.0.0.1:{port}/')._replace(installer=['tiny==1.0'])
-    with pytest.raises(ProblemError, match='no connection to the package index') as problem:
-        virtual_environment.ensure(away)
+    # A port that is closed: somebody has it, and nobody listens.
+    with socket.socket() as silent:
+        silent.bind(('127.0.0.1', 0))
+        url = f'http://127.0.0.1:{silent.getsockname()[1]}/'
+        away = over_network(recipe, url)._replace(installer=['tiny==1.0'])
+        with pytest.raises(ProblemError, match='no connection to the package index') as problem:
+            virtual_environment.ensure(away)
     assert 'run the same command again' in in_one_sentence(problem)
     mark = recipe.venv / 'made before'
     mark.touch()
@@ -299,6 +359,22 @@ def test_a_network_lost_in_between_goes_on_with_what_was_fetched(networked, inde
         assert index.sent['tiny-1.0-py3-none-any.whl'] == 1
 
 
+@pytest.mark.parametrize(
+    ('status', 'words'), [(503, 'no connection to the package index'), (407, 'HTTPS_PROXY')]
+)
+def test_an_index_or_a_proxy_that_refuses_is_told_in_one_sentence(networked, index, status, words):
+    if networked.installer:
+        # By uv: pip has brought it before.
+        virtual_environment.ensure(networked._replace(layers={}))
+    index.status = status
+    with pytest.raises(ProblemError, match=words) as problem:
+        virtual_environment.ensure(networked)
+    assert 'run the same command again' in in_one_sentence(problem)
+    index.status = 200
+    virtual_environment.ensure(networked)
+    assert modules_in(networked.venv) == {'tiny', 'more'}
+
+
 def test_a_full_disk_is_told_in_one_sentence(recipe, tmp_path):
     # Writing to this device fails as on a full disk: first in what pip builds, then in the venv.
     source = tmp_path / 'large-1.0'
@@ -315,21 +391,49 @@ def test_a_full_disk_is_told_in_one_sentence(recipe, tmp_path):
         virtual_environment.ensure(recipe._replace(layers={'test': ['more==1.0']}))
 
 
+def run_make(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    # Nor what the make says to others that may have started these tests.
+    others = ('ROS_DISTRO', 'MAKEFLAGS', 'MAKELEVEL', 'MFLAGS')
+    kept = {name: os.environ[name] for name in os.environ if name not in others}
+    return subprocess.run(
+        ['make', *words, f'PYTHON={sys.executable}'],
+        cwd=folder,
+        env={**kept, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 def test_make_says_in_one_line_what_is_wrong(tmp_path):
     """From the Makefile on: the folder for the environment is somebody else's."""
     build = tmp_path / 'a folder with spaces'
     (build / '.venv').mkdir(parents=True)
     (build / '.venv' / 'pyvenv.cfg').touch()
-    variables = {name: os.environ[name] for name in os.environ if name != 'ROS_DISTRO'}
-    ended = subprocess.run(
-        ['make', 'lint', f'BUILD={build}', f'PYTHON={sys.executable}'],
-        cwd=ROOT,
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = run_make(ROOT, 'lint', f'BUILD={build}')
     assert ended.returncode != 0
     said = [line for line in ended.stderr.splitlines() if not line.startswith('make')]
     assert len(said) == 1
     assert said[0].startswith(f'error: {build / ".venv"} was made by something else')
+
+
+def test_make_works_in_a_folder_with_spaces(tree, recipe, wheels):
+    """From the Makefile to a program of the environment, in a tree that is no clone."""
+    write_wheel(wheels, 'ruff', {'ruff-1.0.data/scripts/ruff': '#!/bin/sh\necho "in $PWD: $*"\n'})
+    (tree / 'tools' / 'pins.txt').write_text('[installer]\ntiny==1.0\n[lint]\nruff==1.0\n')
+    settings = {name: recipe.variables[name] for name in recipe.variables if 'PIP_' in name}
+    assert 'the test suite' in run_make(tree, 'help').stdout
+    ended = run_make(tree, 'lint', **settings)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == [
+        f'in {tree}: check .',
+        f'in {tree}: format --check .',
+    ]
+    # Another folder beside it, with spaces too; and one that cannot be.
+    build = tree.parent / 'build here'
+    assert run_make(tree, 'lint', f'BUILD={build}', **settings).returncode == 0
+    assert (build / '.venv' / 'bin' / 'ruff').is_file()
+    (build / '.venv-kilted').touch()
+    refused = run_make(tree, 'lint', f'BUILD={build}', 'ROS=kilted', **settings)
+    assert refused.returncode != 0
+    assert 'move it away' in refused.stderr

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
+import struct
 import sys
+import termios
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
-from tools import console, environment, installer, interpreters, matrix, pins
+from tools import (
+    console,
+    environment,
+    installer,
+    interpreters,
+    matrix,
+    pins,
+    virtual_environment,
+)
+from tools import (
+    recipe as recipes,
+)
 from tools.console import ProblemError
 from tools.environment import Asked
 from tools.interpreters import Interpreter
@@ -83,6 +99,31 @@ def test_a_missing_section_of_the_pins_is_named(tmp_path):
 def build(tmp_path):
     """A folder for environments without any venv."""
     return tmp_path / 'build'
+
+
+def test_a_venv_keeps_its_python_whichever_one_starts_the_tools(build, tmp_path):
+    other = Interpreter(str(tmp_path / 'bin' / f'python{OTHER}'), OTHER)
+    write_interpreter(Path(other.path), OTHER)
+    venv = build / '.venv'
+    venv.mkdir(parents=True)
+    recipes.write_stamp(venv, {'interpreter': list(other)})
+    assert environment.wheels_recipe(Asked('jazzy', build=build)).interpreter == other
+    # Asked for the Python that runs, another venv is made beside it.
+    asked = environment.wheels_recipe(Asked('jazzy', RUNNING, build=build))
+    assert (asked.venv.name, asked.interpreter.version) == (f'.venv-{RUNNING}', RUNNING)
+    # Its Python was removed: made anew with one that is here.
+    Path(other.path).unlink()
+    assert environment.wheels_recipe(Asked('jazzy', build=build)).interpreter.version == RUNNING
+
+
+@pytest.mark.parametrize('python', interpreters.SUPPORTED)
+def test_packages_are_counted_that_are_for_this_python(python):
+    lines = [line for section in pins.LAYERS for line in pins.read(section)]
+    assert any(';' in line for line in lines)
+    wanted = [Requirement(line) for line in lines]
+    here = {'python_version': python, 'python_full_version': f'{python}.1'}
+    names = {each.name for each in wanted if not each.marker or each.marker.evaluate(here)}
+    assert pins.count_packages(lines, python) == len(names)
 
 
 def test_wheels_take_nothing_from_a_sourced_ros(build, monkeypatch):
@@ -302,6 +343,38 @@ def test_a_log_has_a_line_for_each_step(capsys):
         '[environment] step 1 of 2: making',
         '[environment] step 2 of 2: installing',
     ]
+
+
+@pytest.mark.parametrize('columns', [40, 100, 0])
+def test_on_a_terminal_the_line_is_no_longer_than_it(monkeypatch, columns):
+    ours, theirs = pty.openpty()
+    with open(ours, 'rb', buffering=0) as screen, open(theirs, 'w') as terminal:
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+        monkeypatch.setattr(sys, 'stderr', terminal)
+        console.Steps([('compiling ' + 'the numerical code ' * 9, 60.0)]).begin()
+        said = screen.read(1000).decode()
+    shown = said.rpartition('\033[K')[2]
+    assert shown.startswith('[environment] step 1 of 1: c')
+    # One column is left free: with the last one taken, some terminals go on to the next line.
+    assert len(shown) == (columns or 80) - 1
+
+
+def test_compilers_announce_how_many_kernels_they_have():
+    announced = 'kernels 3\nkernels 2\n'
+    compiled = 'compiled one\ncompiled two\n'
+    assert virtual_environment._compiled_share(announced) == (0.0, '')
+    share, words = virtual_environment._compiled_share(announced + compiled)
+    assert (share, words) == (0.4, '2 of 5 kernels')
+    # More than announced: a kernel was added, and nobody counted again.
+    assert virtual_environment._compiled_share('kernels 1\n' + compiled)[1] == '2 of 2 kernels'
+
+
+def test_in_an_unpacked_archive_the_matrix_has_no_commit_to_turn_with(monkeypatch, tmp_path):
+    monkeypatch.setattr(matrix, 'ROOT', tmp_path)
+    monkeypatch.setenv('GIT_CEILING_DIRECTORIES', str(tmp_path.parent))
+    assert matrix.choose(matrix.commit()) in matrix.ENTRIES
+    monkeypatch.setenv('PATH', str(tmp_path))
+    assert matrix.commit() == '0'
 
 
 def test_the_matrix_turns_with_the_commits():
