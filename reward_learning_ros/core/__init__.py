@@ -11,10 +11,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reward_learning_ros.core.domain import BetaPrior, BotherPrior, ThetaDomain
     from reward_learning_ros.core.inference import Inference, Progress, infer
-    from reward_learning_ros.core.passes import MOTOR_NOISE_M, PASS_MODEL
+    from reward_learning_ros.core.passes import (
+        MOTOR_NOISE_M,
+        PASS_MODEL,
+        PASS_SETTINGS,
+        pass_model,
+    )
     from reward_learning_ros.core.planner import plan, regret
     from reward_learning_ros.core.posterior import Posterior
     from reward_learning_ros.core.reference import reference_posterior
+    from reward_learning_ros.core.replanning import (
+        ChosenPlan,
+        accepted_plan,
+        choose_plan,
+        doubt_after,
+        unasked_plan,
+    )
     from reward_learning_ros.core.samplers.base import Settings
     from reward_learning_ros.core.samplers.ensemble import EnsembleSize
     from reward_learning_ros.core.simulated_human import simulate_corrections
@@ -25,31 +37,40 @@ if TYPE_CHECKING:
 _PLACES = {
     'BetaPrior': 'domain',
     'BotherPrior': 'domain',
+    'ChosenPlan': 'replanning',
     'CorrectionSequence': 'trajectory',
     'EnsembleSize': 'samplers.ensemble',
     'Inference': 'inference',
     'MOTOR_NOISE_M': 'passes',
     'PASS_MODEL': 'passes',
+    'PASS_SETTINGS': 'passes',
     'Posterior': 'posterior',
     'Progress': 'inference',
     'Settings': 'samplers.base',
     'Task': 'task',
     'ThetaDomain': 'domain',
     'TrajectorySpace': 'task',
+    'accepted_plan': 'replanning',
+    'choose_plan': 'replanning',
+    'doubt_after': 'replanning',
     'infer': 'inference',
     'load_task': 'tasks',
+    'pass_model': 'passes',
     'plan': 'planner',
     'reference_posterior': 'reference',
     'regret': 'planner',
     'simulate_corrections': 'simulated_human',
     'task_names': 'tasks',
+    'unasked_plan': 'replanning',
 }
 
 __all__ = [
     'MOTOR_NOISE_M',
     'PASS_MODEL',
+    'PASS_SETTINGS',
     'BetaPrior',
     'BotherPrior',
+    'ChosenPlan',
     'CorrectionSequence',
     'EnsembleSize',
     'Inference',
@@ -59,13 +80,18 @@ __all__ = [
     'Task',
     'ThetaDomain',
     'TrajectorySpace',
+    'accepted_plan',
+    'choose_plan',
+    'doubt_after',
     'infer',
     'load_task',
+    'pass_model',
     'plan',
     'reference_posterior',
     'regret',
     'simulate_corrections',
     'task_names',
+    'unasked_plan',
 ]
 
 

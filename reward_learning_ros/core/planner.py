@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +12,12 @@ import numpy as np
 from numba import types
 
 from reward_learning_ros.core.checks import finite_array, whole_number
-from reward_learning_ros.core.compiled import FEATURES_TYPE, Features
+from reward_learning_ros.core.compiled import (
+    FEATURES_TYPE,
+    GENERATOR_TYPE,
+    Features,
+    copy_matrix,
+)
 from reward_learning_ros.core.cores import available_cores
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.human_model import (
@@ -28,15 +33,27 @@ from reward_learning_ros.core.samplers.kernels import (
     Space,
     make_scratch,
 )
-from reward_learning_ros.core.samplers.optimum import THOROUGH, best_corrections
+from reward_learning_ros.core.samplers.optimum import THOROUGH, good_corrections
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.core.trajectory import CorrectionSequence
 
 # Steps of the local refinement, as shares of the box of deltas: from what annealing leaves open to
 # a hundredth of a millimetre.
 LARGEST_STEP, SMALLEST_STEP = 0.1, 1e-4
+# Sweeps of the refinement over all coordinates: of one among many trajectories, and of the last.
+FEW_SWEEPS, MANY_SWEEPS = 30, 1000
 # Where steps towards a straighter trajectory end.
 STRAIGHT_STEP = 1e-3
+# Random steps in all coordinates at once after the pattern search, which stops on ridges: where
+# several waypoints are equally near an obstacle, no single coordinate improves anything.
+# How many trajectories go on with how many of them: the best of those before, so that what needs
+# a few steps to be good is not left out.
+POLISHING = ((24, 300), (8, 1_000), (2, 6_000))
+# Their size at first, as a share of the box of deltas, and what a success and a failure make of
+# it: the size stays where one step in five succeeds.
+POLISHING_STEP, LONGER, SHORTER = 0.02, 1.5, 1.5**-0.25
+# How often the way is tried with a waypoint elsewhere on it, for as long as that helps.
+RETIMED = 2
 # What straightening may cost of the reward.
 SLACK = 1e-9
 # Random trajectories, and then steps from the best of them, that are tried where the arm cannot
@@ -51,7 +68,12 @@ Admissible = Callable[[np.ndarray], np.ndarray]
 
 
 def plan(
-    task: Task, theta: Any, *, seed: int = 0, admissible: Admissible | None = None
+    task: Task,
+    theta: Any,
+    *,
+    seed: int = 0,
+    admissible: Admissible | None = None,
+    near: Sequence[np.ndarray] = (),
 ) -> np.ndarray:
     """Return ξ̂ = argmax R(ξ, θ) over the task's trajectories (equation U1), (n, m).
 
@@ -65,6 +87,8 @@ def plan(
         seed: Of all random numbers: the same gives the same plan.
         admissible: Tells which of some trajectories (N, n, m) can be driven, (N,); for a plan that
             must also keep the joint limits, pass what checks them.
+        near: Trajectories (n, m) near which the best one is known to be: then only the hills that
+            they are on are climbed, in a fraction of the time.
     """
     # A copy: kernels take no read-only arrays.
     weights = np.array(finite_array(theta, 'theta', (task.size,)))
@@ -73,26 +97,87 @@ def plan(
         return _best_member(task, weights, admissible)
     space = trajectory_space(task)
     features = task.compiled_features
-    search_seed, fallback_seed = stream.spawn(2)
-    searched = _searched_weights(weights)
-    with ThreadPoolExecutor(min(available_cores(), len(searched))) as executor:
-        found = best_corrections(features, space, searched, search_seed, executor, THOROUGH)[0]
+    search_seed, fallback_seed, polish_seed = stream.spawn(3)
+    if len(near):
+        found = _deltas_of(space, np.array(near, dtype=np.float64))
+    else:
+        searched = _searched_weights(weights)
+        with ThreadPoolExecutor(min(available_cores(), len(searched))) as executor:
+            found = good_corrections(features, space, searched, search_seed, executor, THOROUGH)
     # The initial plan first: where nothing is better, it stays.
     starts = np.concatenate([np.zeros_like(found[:1]), found])
-    ends = np.tile(space.plan, (len(starts), 1, 1))
-    ends[:, task.space.fixed_waypoints :] += np.cumsum(starts, axis=1)
-    rewards = [
-        refine(features, space, weights, deltas, trajectory, SMALLEST_STEP, False)
-        for deltas, trajectory in zip(starts, ends, strict=True)
-    ]
-    chosen = int(np.argmax(rewards))
-    best: np.ndarray = ends[chosen]
-    refine(features, space, weights, starts[chosen], best, STRAIGHT_STEP, True)
+    rng = np.random.default_rng(polish_seed)
+    reward, deltas, best = _climbed(features, space, weights, starts, rng)
+    for _ in range(0 if len(near) else RETIMED):
+        again = _climbed(features, space, weights, _retimed(space, best), rng)
+        if not again[0] > reward + SLACK:
+            break
+        reward, deltas, best = again
+    refine(features, space, weights, deltas, best, SMALLEST_STEP, False, MANY_SWEEPS)
+    refine(features, space, weights, deltas, best, STRAIGHT_STEP, True, MANY_SWEEPS)
     if admissible is not None and not admissible(best[None])[0]:
         return _best_admissible(
             task, space, weights, best, admissible, np.random.default_rng(fallback_seed)
         )
     return best
+
+
+def _climbed(
+    features: Features,
+    space: Space,
+    theta: np.ndarray,
+    starts: np.ndarray,
+    rng: np.random.Generator,
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return reward, deltas (K, m) and trajectory (n, m) of the best that starts (N, K, m) reach.
+
+    The starts are changed.
+    """
+    fixed = len(space.plan) - starts.shape[1]
+    ends = np.tile(space.plan, (len(starts), 1, 1))
+    ends[:, fixed:] += np.cumsum(starts, axis=1)
+    rewards = [
+        refine(features, space, theta, deltas, trajectory, SMALLEST_STEP, False, FEW_SWEEPS)
+        for deltas, trajectory in zip(starts, ends, strict=True)
+    ]
+    for count, steps in POLISHING:
+        for index in np.argsort(np.negative(rewards), kind='stable')[:count]:
+            if np.isfinite(rewards[index]):
+                rewards[index] = polish(
+                    features, space, theta, starts[index], ends[index], steps, rng
+                )
+    chosen = int(np.argmax(rewards))
+    return rewards[chosen], starts[chosen], ends[chosen]
+
+
+def _retimed(space: Space, trajectory: np.ndarray) -> np.ndarray:
+    """Return deltas (N, K, m) of the same way with one waypoint elsewhere on it.
+
+    Which waypoint it is that presses a button or passes an obstacle is a mode of its own, and no
+    small step leads from one to another.
+    """
+    fixed = len(space.plan) - len(space.profiles)
+    variants = [trajectory]
+    for left in range(fixed, len(trajectory)):
+        rest = np.delete(trajectory, left, axis=0)
+        for after in range(max(fixed - 1, 0), len(rest) - 1):
+            between = 0.5 * (rest[after] + rest[after + 1])
+            variants.append(np.insert(rest, after + 1, between, axis=0))
+    return _deltas_of(space, np.array(variants))
+
+
+def _deltas_of(space: Space, trajectories: np.ndarray) -> np.ndarray:
+    """Return the deltas (N, K, m) of trajectories (N, n, m), as far as the bounds allow."""
+    fixed = len(space.plan) - len(space.profiles)
+    moved = trajectories[:, fixed:] - space.plan[fixed:]
+    deltas: np.ndarray = np.zeros_like(moved)
+    before = np.zeros((len(moved), moved.shape[2]))
+    for row in range(moved.shape[1]):
+        deltas[:, row] = np.clip(
+            moved[:, row] - before, space.delta_low[row], space.delta_high[row]
+        )
+        before = before + deltas[:, row]
+    return deltas
 
 
 def regret(task: Task, theta: Any, theta_hat: Any, *, seed: int = 0) -> float:
@@ -151,7 +236,16 @@ def _roughness(trajectory: np.ndarray) -> float:
 
 
 @numba.njit(
-    types.float64(FEATURES_TYPE, SPACE_TYPE, VECTOR, MATRIX, MATRIX, types.float64, types.boolean),
+    types.float64(
+        FEATURES_TYPE,
+        SPACE_TYPE,
+        VECTOR,
+        MATRIX,
+        MATRIX,
+        types.float64,
+        types.boolean,
+        types.int64,
+    ),
     cache=True,
     nogil=True,
     error_model='numpy',
@@ -164,6 +258,7 @@ def refine(
     trajectory: np.ndarray,
     smallest: float,
     straighten: bool,
+    sweeps: int,
 ) -> float:
     """Climb to the top of the hill that a trajectory is on, by pattern search.
 
@@ -178,6 +273,7 @@ def refine(
         trajectory: (n, m), changed.
         smallest: The step at which to stop, as a share of the box of deltas.
         straighten: Instead of more reward, look for a straighter way with the same.
+        sweeps: Over all coordinates, at most.
 
     Returns:
         The reward in the end; −∞ if the trajectory was not in the space and no step led there.
@@ -190,7 +286,8 @@ def refine(
     floor = best - SLACK
     roughness = _roughness(trajectory)
     step = LARGEST_STEP
-    while step > smallest:
+    while step > smallest and sweeps > 0:
+        sweeps -= 1
         improved = False
         for row in range(rows):
             for axis in range(dimensions):
@@ -233,6 +330,96 @@ def refine(
                             trajectory[waypoint, axis] -= moved
         if not improved:
             step *= 0.5
+    return best
+
+
+@numba.njit(
+    types.float64(
+        FEATURES_TYPE,
+        SPACE_TYPE,
+        VECTOR,
+        MATRIX,
+        MATRIX,
+        types.int64,
+        GENERATOR_TYPE,
+    ),
+    cache=True,
+    nogil=True,
+    error_model='numpy',
+)
+def polish(
+    features: Features,
+    space: Space,
+    theta: np.ndarray,
+    deltas: np.ndarray,
+    trajectory: np.ndarray,
+    steps: int,
+    rng: np.random.Generator,
+) -> float:
+    """Climb on by random steps in all coordinates at once, a (1 + 1) evolution strategy.
+
+    Args:
+        features: Compiled features.
+        space: Of single trajectories.
+        theta: (d,) reward weights.
+        deltas: (K, m) of the trajectory, changed.
+        trajectory: (n, m), changed.
+        steps: How many are tried.
+        rng: Of all random numbers.
+
+    Returns:
+        The reward in the end.
+    """
+    rows, dimensions = deltas.shape
+    fixed = trajectory.shape[0] - rows
+    values = np.empty(theta.shape[0])
+    best = float(_reward(features, space, theta, trajectory, values))
+    tried_deltas = deltas.copy()
+    tried = trajectory.copy()
+    # One size for steps of all waypoints, another one for steps of a few.
+    sizes = np.full(2, POLISHING_STEP)
+    for step in range(steps):
+        kind = step % 2
+        first, last = 0, rows - 1
+        if kind == 1:
+            first = int(rng.random() * rows)
+            last = min(rows - 1, first + int(rng.random() * 3))
+        copy_matrix(tried_deltas, deltas)
+        for row in range(first, last + 1):
+            for axis in range(dimensions):
+                width = space.delta_high[row, axis] - space.delta_low[row, axis]
+                moved = sizes[kind] * width * rng.standard_normal()
+                tried_deltas[row, axis] += moved
+                # A waypoint moves alone: the next delta takes it back.
+                if row + 1 < rows:
+                    tried_deltas[row + 1, axis] -= moved
+        for row in range(rows):
+            for axis in range(dimensions):
+                # Onto the bound rather than not at all: many optima lie there.
+                tried_deltas[row, axis] = min(
+                    max(tried_deltas[row, axis], space.delta_low[row, axis]),
+                    space.delta_high[row, axis],
+                )
+                before = 0.0
+                if row > 0:
+                    before = tried[fixed + row - 1, axis] - space.plan[fixed + row - 1, axis]
+                place = space.plan[fixed + row, axis] + before + tried_deltas[row, axis]
+                place = min(max(place, space.workspace_low[axis]), space.workspace_high[axis])
+                tried[fixed + row, axis] = place
+                tried_deltas[row, axis] = place - space.plan[fixed + row, axis] - before
+                outside = tried_deltas[row, axis] < space.delta_low[row, axis] - 1e-12
+                if outside or tried_deltas[row, axis] > space.delta_high[row, axis] + 1e-12:
+                    tried[fixed + row, axis] = np.nan
+        reward = _reward(features, space, theta, tried, values)
+        if reward > best:
+            best = reward
+            copy_matrix(deltas, tried_deltas)
+            copy_matrix(trajectory, tried)
+            sizes[kind] = min(sizes[kind] * LONGER, 0.5)
+        else:
+            sizes[kind] *= SHORTER
+            if sizes[kind] < SMALLEST_STEP:
+                sizes[kind] = POLISHING_STEP
     return best
 
 

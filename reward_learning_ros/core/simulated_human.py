@@ -29,7 +29,7 @@ from reward_learning_ros.core.samplers.library_evidence import (
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.core.trajectory import CorrectionSequence
 
-SIZE = EnsembleSize(seeds=65536, members=384, anneal_steps=64)
+SIZE = EnsembleSize(seeds=32768, members=256, anneal_steps=48)
 # Moves after the ensemble, so that a draw is no copy of another.
 FINAL_STEPS = 400
 
@@ -144,6 +144,7 @@ def _draw(
         lambda rung, length, anchors: np.tile(rest / radius * length, (anchors, 1)),
         SIZE,
         ensemble_seed,
+        bothers=tuple(rest[1:]) or (0.0,),
     )
     members = ensemble.members
     exponents = members.statistics @ eta - members.log_mixture

@@ -31,6 +31,9 @@ _KINDS = {
     UNIT_NONNEGATIVE: outer_module.POSITIVE_SPHERE,
 }
 STARTS = ('data', 'carried', 'ensemble')
+# Costs of a push, over their prior, at which an ensemble is drawn first: near enough that what one
+# draws also matters at the next.
+FIRST_BOTHERS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +186,16 @@ def anchor_tails(problem: Problem) -> Tails | float:
         return np.column_stack([efforts, bother.low + (bother.high - bother.low) * second])
 
     return tails
+
+
+def first_bothers(problem: Problem) -> tuple[float, ...]:
+    """Return the costs of a push at which an ensemble is drawn first."""
+    if problem.bother is None:
+        return (0.0,)
+    low, high = problem.bother.low, problem.bother.high
+    if low == high:
+        return (low,)
+    return tuple(np.linspace(low, high, FIRST_BOTHERS).tolist())
 
 
 class Sampler(Protocol):

@@ -22,6 +22,7 @@ from reward_learning_ros.core.samplers.base import (
     Chain,
     Problem,
     anchor_tails,
+    first_bothers,
     natural_anchors,
 )
 from reward_learning_ros.core.samplers.ensemble import Ensemble, EnsembleSize
@@ -351,6 +352,7 @@ def draw_ensemble(problem: Problem, index: int, size: EnsembleSize) -> Ensemble:
             seed,
             problem.executor,
             problem.should_stop,
+            first_bothers(problem),
         ),
     )
 

@@ -15,7 +15,7 @@ and goes on from there with local moves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from copy import copy
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from reward_learning_ros.core.errors import CancelledError, InvalidInputError
 from reward_learning_ros.core.samplers import kernels
 from reward_learning_ros.core.samplers.ensemble_kernels import (
     Members,
-    fill_uniform,
+    fill_aimless,
     move_members,
     nearest_anchor,
 )
@@ -50,6 +50,8 @@ MIN_SEEDS, MIN_MEMBERS = 1024, 32
 # next one this much further out: near enough that corrections of one still matter at the next.
 FIRST_RUNG = 1.0
 RUNG_RATIO = 1.8
+# In which normalizers of anchors without wishes are found.
+ROUNDS = 200
 # Corrections that a thread works on at a time.
 PART = 2048
 
@@ -87,6 +89,7 @@ class Ensemble:
         seed: np.random.SeedSequence,
         executor: Executor | None = None,
         should_stop: Callable[[], bool] = lambda: False,
+        bothers: Sequence[float] = (0.0,),
     ) -> None:
         """Draw the ensemble.
 
@@ -101,6 +104,8 @@ class Ensemble:
             seed: Of all random numbers; threads do not change them.
             executor: Where anchors of one rung are drawn at the same time.
             should_stop: Asked between rungs; a true answer ends in `CancelledError`.
+            bothers: The costs of a push at which everything is drawn first, β = 0, where silence
+                is an atom: with one alone, hardly any would be of a person who always pushes.
         """
         self._features = features
         self._space = space
@@ -108,11 +113,17 @@ class Ensemble:
         count, dimensions = directions.shape
         seed_of_seeds, seed_of_shuffle, *streams = seed.spawn(2 + count)
         rngs = [np.random.default_rng(stream) for stream in streams]
-        deltas, statistics = self._draw_uniform(dimensions, seed_of_seeds, executor)
-        anchors = [np.zeros(statistics.shape[1])]
-        log_shares = [np.log(len(deltas))]
-        scales = [1.0]
-        pool = _Pool(deltas, statistics, np.full(len(deltas), log_shares[0]))
+        costs = np.array(bothers) if space.atom[0] else np.zeros(1)
+        deltas, statistics = self._draw_aimless(dimensions, costs, seed_of_seeds, executor)
+        each = len(deltas) // len(costs)
+        origins = np.zeros((len(costs), statistics.shape[1]))
+        if space.atom[0]:
+            origins[:, -1] = costs
+        log_z = _aimless_normalizers(statistics, origins)
+        anchors = list(origins)
+        log_shares = list(np.log(each) - log_z)
+        scales = [1.0] * len(costs)
+        pool = _Pool(deltas, statistics, log_mixture(statistics, origins, np.array(log_shares)))
         rung_scales = np.full(count, 0.5)
         radii = _radii(statistics, directions, largest_radius)
         most = size.numbers // (len(radii) * count * deltas[0].size)
@@ -141,9 +152,12 @@ class Ensemble:
             )
         # The seeds have served: what the auxiliaries jump to are the anchors' members, with just
         # as many of the seeds as of any other anchor.
-        seeds_kept = min(members, len(deltas))
-        kept = np.append(np.arange(seeds_kept), np.arange(len(deltas), len(pool.deltas)))
-        log_shares[0] = np.log(seeds_kept)
+        seeds_kept = min(members, each)
+        first = (each * np.arange(len(costs))[:, None] + np.arange(seeds_kept)).reshape(-1)
+        kept = np.append(first, np.arange(len(deltas), len(pool.deltas)))
+        self._seeds_kept = seeds_kept
+        self._origins = len(costs)
+        log_shares[: len(costs)] = list(np.log(seeds_kept) - log_z)
         self.members = _shuffled(
             pool,
             kept,
@@ -158,7 +172,7 @@ class Ensemble:
     def log_normalizers(self) -> np.ndarray:
         """The estimates (A,) of log Z(η) at the anchors, relative to η = 0."""
         counts = np.full(len(self.members.log_shares), np.log(self._members_each))
-        counts[0] = self.members.log_shares[0]
+        counts[: self._origins] = np.log(self._seeds_kept)
         return counts - self.members.log_shares
 
     def effective_shares(self, etas: np.ndarray) -> np.ndarray:
@@ -212,26 +226,39 @@ class Ensemble:
         )
         return result
 
-    def _draw_uniform(
-        self, dimensions: int, seed: np.random.SeedSequence, executor: Executor | None
+    def _draw_aimless(
+        self,
+        dimensions: int,
+        bothers: np.ndarray,
+        seed: np.random.SeedSequence,
+        executor: Executor | None,
     ) -> tuple[np.ndarray, np.ndarray]:
+        """Return corrections without wishes, as many for each cost of a push."""
         rows, axes = self._space.delta_low.shape
         count = min(self._size.seeds, max(MIN_SEEDS, self._size.numbers // (rows * axes)))
+        each = -(-count // len(bothers))
+        count = each * len(bothers)
         deltas = np.zeros((count, rows, axes))
         statistics = np.zeros((count, statistics_size(self._space, dimensions)))
 
-        def fill(part: slice, stream: np.random.SeedSequence) -> bool:
-            return fill_uniform(
+        def fill(bother: float, part: slice, stream: np.random.SeedSequence) -> bool:
+            return fill_aimless(
                 self._features,
                 self._space,
                 make_scratch(self._space, dimensions),
+                bother,
                 deltas[part],
                 statistics[part],
                 np.random.default_rng(stream),
             )
 
-        parts = _parts(count)
-        if not all(_map(executor, fill, parts, seed.spawn(len(parts)))):
+        parts = [
+            (bother, slice(index * each + part.start, index * each + part.stop))
+            for index, bother in enumerate(bothers.tolist())
+            for part in _parts(each)
+        ]
+        costs, slices = zip(*parts, strict=True)
+        if not all(_map(executor, fill, costs, slices, seed.spawn(len(parts)))):
             raise InvalidInputError(
                 'no admissible corrections were found: the workspace and the bounds of the '
                 'corrections leave next to nothing of the trajectory space'
@@ -339,6 +366,30 @@ def log_mixture(
 
     # In parts, so that the memory does not grow with the number of anchors.
     return np.concatenate(list(_map(executor, of_part, _parts(len(statistics)))))
+
+
+def _aimless_normalizers(statistics: np.ndarray, origins: np.ndarray) -> np.ndarray:
+    """Return log Z (J,) at anchors (J, S) without wishes, with as many of the statistics (N, S).
+
+    Relative to the first. Where the workspace binds there is no formula, so they are those under
+    which all anchors together agree with what was drawn.
+    """
+    log_z = np.zeros(len(origins))
+    if len(origins) == 1:
+        return log_z
+    log_each = np.log(len(statistics) // len(origins))
+    # Only the number of pushes counts.
+    pushes, numbers = np.unique(statistics[:, -1], return_counts=True)
+    exponents = np.outer(pushes, origins[:, -1])
+    for _ in range(ROUNDS):
+        joint = exponents + log_each - log_z
+        largest = joint.max(axis=1)
+        log_q = largest + np.log(np.exp(joint - largest[:, None]).sum(axis=1))
+        terms = exponents + (np.log(numbers) - log_q)[:, None]
+        largest = terms.max(axis=0)
+        found = largest + np.log(np.exp(terms - largest).sum(axis=0))
+        log_z = found - found[0]
+    return np.asarray(log_z)
 
 
 def _parts(count: int) -> list[slice]:

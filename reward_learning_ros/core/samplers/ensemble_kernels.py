@@ -50,27 +50,47 @@ MEMBERS_TYPE = types.NamedTuple(
 
 @numba.njit(
     types.boolean(
-        FEATURES_TYPE, SPACE_TYPE, kernels.SCRATCH_TYPE, _ARRAY3, _ARRAY2, GENERATOR_TYPE
+        FEATURES_TYPE,
+        SPACE_TYPE,
+        kernels.SCRATCH_TYPE,
+        types.float64,
+        _ARRAY3,
+        _ARRAY2,
+        GENERATOR_TYPE,
     ),
     cache=True,
     nogil=True,
     error_model='numpy',
 )
-def fill_uniform(
+def fill_aimless(
     features: Features,
     space: Space,
     scratch: Scratch,
+    bother: float,
     deltas: np.ndarray,
     statistics: np.ndarray,
     rng: np.random.Generator,
 ) -> bool:
-    """Fill `deltas` (N, K, m) with uniform corrections and their statistics (N, S)."""
+    """Fill `deltas` (N, K, m) with corrections of a person without wishes and their statistics.
+
+    Args:
+        features: Of one trajectory.
+        space: The space.
+        scratch: Working memory.
+        bother: What a push costs, where the person could also do nothing at each waypoint.
+        deltas: (N, K, m) to be filled.
+        statistics: (N, S) to be filled.
+        rng: Of all random numbers.
+    """
+    silence = 1.0 / (1.0 + np.exp(-bother))
     rows = space.profiles.shape[0]
     bounded = False
     for axis in range(space.plan.shape[1]):
         if np.isfinite(space.workspace_low[axis]) or np.isfinite(space.workspace_high[axis]):
             bounded = True
     origin = np.zeros(statistics.shape[1])
+    if space.atom[0] != 0:
+        origin[statistics.shape[1] - 1] = bother
     values = np.zeros(scratch.features.shape[2])
     counts = np.zeros((kernels.KINDS, 2), dtype=np.int64)
     for index in range(deltas.shape[0]):
@@ -81,7 +101,7 @@ def fill_uniform(
             rewarded = attempt >= _QUICK_ATTEMPTS
             if rewarded:
                 steps = 16 * rows
-            inside = draw(features, space, deltas[index], values, rewarded, rng)
+            inside = draw(features, space, deltas[index], values, rewarded, silence, rng)
             inside = inside and load(features, space, scratch, deltas[index])
             if inside:
                 break
@@ -97,6 +117,26 @@ def fill_uniform(
             copy_matrix(deltas[index], scratch.deltas)
         copy_vector(statistics[index], scratch.statistics)
     return True
+
+
+@numba.njit(
+    types.boolean(
+        FEATURES_TYPE, SPACE_TYPE, kernels.SCRATCH_TYPE, _ARRAY3, _ARRAY2, GENERATOR_TYPE
+    ),
+    cache=True,
+    nogil=True,
+    error_model='numpy',
+)
+def fill_uniform(
+    features: Features,
+    space: Space,
+    scratch: Scratch,
+    deltas: np.ndarray,
+    statistics: np.ndarray,
+    rng: np.random.Generator,
+) -> bool:
+    """Fill `deltas` (N, K, m) with uniform corrections and their statistics (N, S)."""
+    return bool(fill_aimless(features, space, scratch, 0.0, deltas, statistics, rng))
 
 
 @numba.njit(

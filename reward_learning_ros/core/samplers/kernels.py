@@ -181,7 +181,9 @@ def _is_driven_inside(space: Space, trajectory: np.ndarray, row: int) -> bool:
 
 
 @numba.njit(
-    types.boolean(FEATURES_TYPE, SPACE_TYPE, MATRIX, VECTOR, types.boolean, GENERATOR_TYPE),
+    types.boolean(
+        FEATURES_TYPE, SPACE_TYPE, MATRIX, VECTOR, types.boolean, types.float64, GENERATOR_TYPE
+    ),
     cache=True,
     nogil=True,
     error_model='numpy',
@@ -192,6 +194,7 @@ def draw(
     deltas: np.ndarray,
     values: np.ndarray,
     rewarded: bool,
+    silence: float,
     rng: np.random.Generator,
 ) -> bool:
     """Fill `deltas` with random corrections, one after the other inside the workspace.
@@ -206,6 +209,7 @@ def draw(
         deltas: (K, m) to be filled.
         values: (d,) room for features.
         rewarded: Whether each correction must lead to a trajectory that has a reward.
+        silence: The probability of silence at a waypoint, where there may be any.
         rng: Of all random numbers.
     """
     rows, waypoints = space.profiles.shape
@@ -214,7 +218,7 @@ def draw(
     moved = np.empty_like(trajectory)
     complete = True
     for row in range(rows):
-        if space.atom[0] != 0 and rng.random() < 0.5:
+        if space.atom[0] != 0 and rng.random() < silence:
             for axis in range(dimensions):
                 deltas[row, axis] = 0.0
             # Silence ends nothing, but what is driven from here on must lie in the workspace.

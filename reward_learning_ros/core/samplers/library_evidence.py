@@ -40,7 +40,8 @@ class LibraryEvidence(Evidence):
 def gather_library_evidence(task: Task, corrections: Any, model: HumanModel) -> LibraryEvidence:
     """Return the evidence that demonstrations of a library task are for θ.
 
-    A demonstration that is no member is simulated once; one that cannot be is refused.
+    A demonstration that is no member is simulated once; one that cannot be is refused. Of a pass,
+    whose waypoints are known to be pushed or silent, what it came to is one demonstration.
     """
     library = task.library
     assert library is not None
@@ -50,7 +51,12 @@ def gather_library_evidence(task: Task, corrections: Any, model: HumanModel) -> 
         raise InvalidInputError(
             'corrections must be a CorrectionSequence, or a sequence of them that is not empty'
         )
-    trajectories = np.concatenate([sequence.corrected for sequence in sequences])
+    trajectories = np.concatenate(
+        [
+            sequence.corrected if sequence.pushed is None else sequence.corrected[-1:]
+            for sequence in sequences
+        ]
+    )
     statistics = np.column_stack([task.evaluate(trajectories), np.zeros(len(trajectories))])
     nothing = np.zeros((0, trajectories.shape[2]))
     return LibraryEvidence(

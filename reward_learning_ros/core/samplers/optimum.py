@@ -48,7 +48,7 @@ class Search:
 
 # For many θ, whose best corrections stand in for each other's; and for one θ that counts alone.
 QUICK = Search(searchers=12, stages=14, stage_steps=80, hottest=2.0, spread_out=False)
-THOROUGH = Search(searchers=12, stages=10, stage_steps=480, hottest=5.0, spread_out=True)
+THOROUGH = Search(searchers=12, stages=10, stage_steps=240, hottest=5.0, spread_out=True)
 
 
 def best_corrections(
@@ -64,13 +64,38 @@ def best_corrections(
     Simulated annealing from the best of many uniform corrections, with the moves of the inner
     sampler, so that indicator features are found too.
     """
-    how = QUICK if how is None else how
+    found = _searched(features, space, thetas, seed, executor, QUICK if how is None else how)
+    return np.array([best[0] for best, _ in found]), np.array([best[1] for best, _ in found])
+
+
+def good_corrections(
+    features: Features,
+    space: Space,
+    thetas: np.ndarray,
+    seed: np.random.SeedSequence,
+    executor: Executor | None,
+    how: Search,
+) -> np.ndarray:
+    """Return deltas (J (1 + searchers), K, m): the best for each θ (J, d), and where all ended."""
+    found = _searched(features, space, thetas, seed, executor, how)
+    return np.concatenate([np.concatenate([best[0][None], ends]) for best, ends in found])
+
+
+def _searched(
+    features: Features,
+    space: Space,
+    thetas: np.ndarray,
+    seed: np.random.SeedSequence,
+    executor: Executor | None,
+    how: Search,
+) -> list[tuple[tuple[np.ndarray, np.ndarray], np.ndarray]]:
+    """Return for each θ the best deltas with their statistics, and all searchers' last deltas."""
     count, size = thetas.shape
     start_seed, *seeds = seed.spawn(1 + count)
     deltas, statistics = _uniform_corrections(features, space, size, start_seed)
     spread = max(float(statistics[:, :size].std(axis=0).max()), 1e-9)
 
-    def search(index: int) -> tuple[np.ndarray, np.ndarray]:
+    def search(index: int) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
         rng = np.random.default_rng(seeds[index])
         # Who looks for the best does not mind the bother.
         eta = np.append(thetas[index], np.eye(statistics_size(space, 0))[0])
@@ -99,12 +124,11 @@ def best_corrections(
             leader = int(np.argmax(found @ eta))
             if found[leader] @ eta > best_found @ eta:
                 best, best_found = members[leader].copy(), found[leader].copy()
-        return best, best_found
+        return (best, best_found), members
 
-    results = list(
+    return list(
         map(search, range(count)) if executor is None else executor.map(search, range(count))
     )
-    return np.array([d for d, _ in results]), np.array([s for _, s in results])
 
 
 def _uniform_corrections(

@@ -20,7 +20,7 @@ ENTRY_POINT_GROUP = f'{PACKAGE}.tasks'
 # Directories of task files, separated as in PATH.
 DIRECTORIES_VARIABLE = 'REWARD_LEARNING_TASKS'
 # A module beside this one for each task.
-BUILT_IN = ('cup', 'press', 'published_press', 'published_reach', 'reach')
+BUILT_IN = ('cup', 'press', 'press_conflict', 'published_press', 'published_reach', 'reach')
 
 
 class BrokenTaskError(RewardLearningError):

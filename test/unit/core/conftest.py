@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from reward_learning_ros import core
-from reward_learning_ros.core import inference, simulated_human
+from reward_learning_ros.core import inference, planner, simulated_human
 from reward_learning_ros.core.compiled import JIT_ENABLED
 from reward_learning_ros.core.samplers import double_mh, optimum
 
@@ -29,6 +29,8 @@ def small_when_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optimum, 'STARTS', 16)
     monkeypatch.setattr(optimum, 'SEARCHED_PER_FEATURE', 1)
     monkeypatch.setattr(inference, 'SPREAD_SAMPLES', 16)
+    monkeypatch.setattr(planner, 'POLISHING', ((2, 20),))
+    monkeypatch.setattr(planner, 'RETIMED', 0)
     monkeypatch.setattr(double_mh, 'ADAPTED_ANCHORS', 2)
     monkeypatch.setattr(simulated_human, 'FINAL_STEPS', 10)
     monkeypatch.setattr(

@@ -338,6 +338,19 @@ def test_dependent_corrections_and_unknown_methods_are_refused(task, demonstrati
         core.infer(task, demonstrations, method='guess', dependence='independent')
 
 
+def test_a_pass_of_a_library_is_a_demonstration_of_what_it_came_to(task, quick) -> None:
+    member = np.array(task.library.trajectories[5])
+    passes = [
+        core.CorrectionSequence.from_pass(shown, member - shown) for shown in (task.plan, member)
+    ]
+    demonstrations = core.CorrectionSequence(plan=task.plan, corrected=np.stack([member, member]))
+    options = {**core.pass_model(task), 'settings': quick}
+    posterior = core.infer(task, passes, **options)
+    assert posterior.sampling['corrections'] == 2
+    expected = core.infer(task, demonstrations, **options)
+    np.testing.assert_array_equal(posterior.samples, expected.samples)
+
+
 @table_kernel
 def grid_kernel(table: np.ndarray, trajectory: np.ndarray, out: np.ndarray) -> None:
     out[0] = interpolate(table, trajectory)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from reward_learning_ros import core
+from reward_learning_ros.core.compiled import JIT_ENABLED
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.planner import plan, regret, trajectory_space
 from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform
@@ -13,7 +14,7 @@ from reward_learning_ros.core.samplers.kernels import make_scratch
 
 from .conftest import sized
 
-TASKS = ('cup', 'press', 'published_reach', 'reach', 'serve', 'shelf')
+TASKS = ('cup', 'press', 'press_conflict', 'published_reach', 'reach', 'serve', 'shelf')
 RANDOM = sized(20_000, 100)
 
 
@@ -40,6 +41,33 @@ def test_plans_of_other_seeds_are_as_good(preset: str) -> None:
     # The way to the button that a hasty search finds is worth 0.02 less, or lies on the wrong side
     # of the obstacle.
     assert np.ptp(rewards) < 0.003
+
+
+@pytest.mark.skipif(not JIT_ENABLED, reason='searches are cut short when nothing is compiled')
+def test_plans_differ_less_between_seeds_than_regrets_do_between_plans() -> None:
+    task = core.load_task('press').softened(core.MOTOR_NOISE_M)
+    for theta in task.theta.sample(3, np.random.default_rng([1000, 3])):
+        plans = np.stack([plan(task, theta, seed=seed) for seed in range(3)])
+        assert np.ptp(task.evaluate(plans) @ theta) < 0.002
+
+
+def test_a_plan_near_another_one_is_no_worse() -> None:
+    task = core.load_task('press_conflict').softened(core.MOTOR_NOISE_M)
+    theta, other = task.theta.sample(2, np.random.default_rng(2))
+    start = plan(task, other)
+    near = plan(task, theta, near=(start,))
+    assert task.evaluate(near) @ theta >= task.evaluate(start) @ theta - 1e-9
+    assert task.evaluate(near) @ theta >= task.evaluate(task.plan) @ theta - 1e-9
+
+
+def test_where_wishes_conflict_the_unasked_plan_is_poor() -> None:
+    def lacks(name: str) -> float:
+        task = core.load_task(name).softened(core.MOTOR_NOISE_M)
+        thetas = task.theta.quasi_random(sized(8, 1))
+        ideal = np.array([task.evaluate(plan(task, theta)) @ theta for theta in thetas])
+        return float((ideal - thetas @ task.evaluate(core.unasked_plan(task))).mean())
+
+    assert lacks('press_conflict') > 0.04 > lacks('press')
 
 
 def test_the_cup_is_carried_where_its_reward_is_highest() -> None:

@@ -8,6 +8,7 @@ import pytest
 from reward_learning_ros import core
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.core.human_model import HumanModel, gather_evidence
+from reward_learning_ros.core.samplers.ensemble import Ensemble
 from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform
 from reward_learning_ros.core.samplers.kernels import KINDS, advance, load, make_scratch
 from reward_learning_ros.core.trajectory import PUSHED, SILENT, UNKNOWN
@@ -256,3 +257,33 @@ def test_every_method_takes_passes_with_silence(method, quick):
     assert np.isfinite(posterior.mean).all()
     assert set(posterior.others) == {'alpha', 'bother'}
     assert posterior.configuration['silence'] == 'atom'
+
+
+def test_the_recommended_model_learns_from_passes_of_every_kind_of_task(quick):
+    reach = core.load_task('reach').softened(core.MOTOR_NOISE_M)
+    posterior = core.infer(reach, silent_pass(reach), settings=quick, **core.pass_model(reach))
+    assert posterior.configuration['silence'] == 'atom'
+    assert np.isfinite(posterior.mean).all()
+
+
+def test_an_ensemble_knows_people_who_always_push_and_people_who_hardly_do():
+    task = small_task()
+    space = space_of(task, silent_pass(task), silence='atom')
+    bothers = (-6.0, 0.0, 3.0)
+    ensemble = Ensemble(
+        task.compiled_features,
+        space,
+        np.eye(2),
+        2.0,
+        lambda rung, radius, count: np.column_stack([np.full(count, radius), np.zeros(count)]),
+        core.EnsembleSize(seeds=sized(3000, 300), members=sized(64, 8), anneal_steps=4),
+        np.random.SeedSequence(1),
+        bothers=bothers,
+    )
+    # Without a workspace there is a formula: each of two waypoints is silent or not.
+    log_z = 2.0 * np.log1p(np.exp(-np.array(bothers)))
+    found = ensemble.log_normalizers[:3]
+    np.testing.assert_allclose(found - found[0], log_z - log_z[0], atol=sized(0.1, 0.5))
+    pushes = -ensemble.members.statistics[:, -1]
+    assert (pushes == 2.0).any()
+    assert (pushes == 0.0).any()

@@ -21,7 +21,7 @@ from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform
 from reward_learning_ros.core.samplers.kernels import make_scratch
 from reward_learning_ros.core.tasks import ENTRY_POINT_GROUP, broken_tasks
 
-BUILT_IN = ('cup', 'press', 'published_press', 'published_reach', 'reach')
+BUILT_IN = ('cup', 'press', 'press_conflict', 'published_press', 'published_reach', 'reach')
 FROM_FILES = ('serve', 'shelf')
 GRIDS = ('published_push', 'push_study')
 LIBRARIES = ('close', 'pour', 'push')
