@@ -9,7 +9,7 @@ from launch import LaunchDescription
 from reward_learning_ros.nodes.simulated_arm_parameters import SimulatedArmParameters
 from reward_learning_ros.parameters import specifications
 
-ARGUMENTS = ('prefix', 'scene', 'controller', 'seed', 'clock', 'speed')
+ARGUMENTS = ('prefix', 'hand', 'scene', 'controller', 'seed', 'clock', 'speed')
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -49,6 +49,7 @@ def generate_launch_description() -> LaunchDescription:
                 parameters=[
                     {
                         'prefix': values['prefix'],
+                        'hand': values['hand'],
                         'controller': values['controller'],
                         'use_sim_time': ParameterValue(
                             LaunchConfiguration('use_sim_time'), value_type=bool

@@ -23,12 +23,14 @@ from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
 from launch import LaunchDescription
-from reward_learning_ros.arm.collision import CollisionParameters
+from reward_learning_ros.arm.collision import THRESHOLD_NAMES
 from reward_learning_ros.arm.controllers import ARM_CONTROLLER, joint_prefix, write_controllers
+from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
 from reward_learning_ros.parameters import from_texts, specifications, text_of
 from reward_learning_ros.session.bringup import require_release
 
-THRESHOLDS = specifications(CollisionParameters)
+PARAMETERS = specifications(TrajectoryPlaybackParameters)
+THRESHOLDS = {name: PARAMETERS[name] for name in THRESHOLD_NAMES}
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -45,7 +47,9 @@ def generate_launch_description() -> LaunchDescription:
             ),
             DeclareLaunchArgument('namespace', default_value='', description='Of everything'),
             DeclareLaunchArgument(
-                'playback', default_value='true', description='Whether to start playback too'
+                'playback',
+                default_value='false',
+                description='Whether to start playback too; a session starts its own',
             ),
             DeclareLaunchArgument(
                 'load_gripper', default_value='true', description='Whether a hand is mounted'
@@ -76,7 +80,9 @@ def _bring_up(context):
         for name in ('robot_type', 'arm_prefix', 'namespace', 'controllers_yaml', *THRESHOLDS)
     }
     # A bad threshold is refused before anything is started.
-    from_texts(CollisionParameters, {name: values[name] for name in THRESHOLDS})
+    told = {name: values[name] for name in THRESHOLDS}
+    told['hand'] = LaunchConfiguration('load_gripper').perform(context)
+    config = from_texts(TrajectoryPlaybackParameters, told)
     prefix = joint_prefix(values['robot_type'], values['arm_prefix'])
     controllers = write_controllers(
         Path(values['controllers_yaml']), prefix, Path(tempfile.mkdtemp(prefix='controllers_'))
@@ -119,7 +125,14 @@ def _bring_up(context):
             package='reward_learning_ros',
             executable='trajectory_playback',
             namespace=namespace,
-            parameters=[{'controller': ARM_CONTROLLER, 'prefix': prefix}],
+            parameters=[
+                {
+                    'controller': ARM_CONTROLLER,
+                    'prefix': prefix,
+                    'requires_mode': True,
+                    **{name: getattr(config, name) for name in told},
+                }
+            ],
             output='screen',
             condition=IfCondition(LaunchConfiguration('playback')),
         ),

@@ -10,7 +10,6 @@ All parts run in real time with the shipped timings, and judge measured joint ve
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
 import time
@@ -19,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.faults import consent, holds, plans, timing
+from benchmarks.faults.report import keep_results
 from benchmarks.faults.station import use_domain
+from reward_learning_ros.core.cores import available_cores
 from tools.domains import claimed_domain
 
 RESULTS = Path(__file__).parents[1] / 'results'
@@ -47,19 +48,21 @@ def main(arguments: list[str] | None = None) -> int:
         metavar='FAULT',
         help=f'of {", ".join(holds.KINDS)}',
     )
+    parser.add_argument(
+        '--load', type=int, default=available_cores(), help='busy processes beside faults'
+    )
     parser.add_argument('--output', type=Path, default=RESULTS, help='folder of the JSON file')
     options = parser.parse_args(arguments)
     # Also in the background of a shell, where Ctrl-C is ignored: no process is left behind.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
-    results: dict[str, Any] = {'seed': options.seed}
+    results: dict[str, Any] = {}
     with claimed_domain() as domain_id:
         use_domain(domain_id)
         for name in options.only:
-            results[name] = _run(name, PARTS[name], options)
-    options.output.mkdir(parents=True, exist_ok=True)
+            results[name] = {'seed': options.seed, **_run(name, PARTS[name], options)}
     path = options.output / f'faults_{options.campaign}.json'
-    path.write_text(json.dumps(results, indent=2, default=float) + '\n', encoding='utf-8')
+    keep_results(path, results)
     violations = [
         f'{name}: {text}' for name in options.only for text in results[name]['violations']
     ]
@@ -84,7 +87,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     'plans': lambda options: plans.run(replacements=options.plans, seed=options.seed),
     'timing': lambda options: timing.run(calls=options.calls, seed=options.seed),
     'holds': lambda options: holds.run(
-        minutes=options.minutes, seed=options.seed, kinds=options.faults
+        minutes=options.minutes, seed=options.seed, kinds=options.faults, load=options.load
     ),
 }
 

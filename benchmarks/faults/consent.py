@@ -31,8 +31,9 @@ from reward_learning_ros.interface.session import SessionStatus
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import session_status_from_message
 from reward_learning_ros.nodes.session_conductor_parameters import EVERY_PASS
+from reward_learning_ros.nodes.session_machine import ASKING
 from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
-from reward_learning_ros.session.description import CONDUCTOR, begin
+from reward_learning_ros.session.description import CONDUCTOR, RECORDER, begin
 from reward_learning_ros.session.parameters import SessionParameters
 
 CONSENTS = {
@@ -43,6 +44,7 @@ CONSENTS = {
 STOP_PRESSED, STOP_RELEASED = 'stop pressed', 'stop released'
 REFLEX, RECOVERY, RESTART = 'reflex', 'recovery', 'restart'
 KILL = 'kill'
+REFUSAL = 'refused by playback'
 EVENTS = (STOP_PRESSED, STOP_RELEASED, *CONSENTS, REFLEX, RECOVERY, KILL, RESTART)
 KILLED = (
     ARM,
@@ -51,6 +53,7 @@ KILLED = (
     'reward_inference',
     'simulated_participant',
     CONDUCTOR,
+    RECORDER,
 )
 MAX_LENGTH = 5
 MAX_DWELL_SEC = 2.0
@@ -62,12 +65,18 @@ MAX_EVENTS = 40
 # Silence of a watched node is noticed by playback after its time-out; a look at it is due every
 # tenth of a second.
 _LOOK_SEC = 0.1
+# Where a session that asked playback goes when it is refused, or not answered.
+_ANSWERS_NO = (
+    SessionState.WAITING,
+    SessionState.READY,
+    SessionState.HOLDING,
+    SessionState.AWAY,
+)
 _ANSWERS = {
     SessionState.READY: ('begin',),
     SessionState.HOLDING: ('continue', 'home'),
     SessionState.AWAY: ('home',),
 }
-_MOVING = (PlaybackState.HOMING, PlaybackState.PLAYING)
 
 
 def run(*, orders: int, seed: int) -> dict[str, Any]:
@@ -191,12 +200,14 @@ class SessionStation(Station):
             if self.trip_reflex():
                 self._withdraw(REFLEX, self._braking_sec)
         elif event == RECOVERY:
-            self.ask(arm_names.ERROR_RECOVERY_SERVICE)
+            # The session's is the one that people use; without a session there is the arm's.
+            if self.ask(names.SESSION_RECOVER_SERVICE) is None:
+                self.ask(arm_names.ERROR_RECOVERY_SERVICE)
         elif event == KILL:
             self.kill(node)
             is_watched = node not in (ARM, PLAYBACK)
             unnoticed_sec = self._unnoticed_sec if is_watched else 0.0
-            self._withdraw(f'kill {node}', unnoticed_sec + self._braking_sec)
+            self._withdraw(f'kill {node}', self._braking_sec, unnoticed_sec=unnoticed_sec)
             return f'kill {node}'
         elif event == RESTART:
             # As a supervisor does it with a real arm, which goes on.
@@ -210,9 +221,7 @@ class SessionStation(Station):
         if self.mode is RobotMode.USER_STOPPED:
             self.happen(STOP_RELEASED)
         self.wait_until(lambda: self.mode is not RobotMode.USER_STOPPED, 'release of the stop')
-        if self.mode is RobotMode.REFLEX:
-            self.happen(RECOVERY)
-        self.wait_until(lambda: self.mode is RobotMode.MOVE, 'recovery')
+        self.wait_until(self._is_recovered, 'recovery')
         self.wait_until(lambda: self.session is not None, 'the session')
         if rng.random() < 0.8:
             self.wait_until(lambda: self._is_ready, 'a session that can be consented to')
@@ -222,18 +231,28 @@ class SessionStation(Station):
                 self.spin(rng.uniform(0.0, 4.0))
         return 'moving' if self.is_moving else 'at rest'
 
+    def _is_recovered(self) -> bool:
+        """Tell whether the arm is in no reflex; ask for its recovery, which may be refused."""
+        if self.mode is RobotMode.REFLEX:
+            self.happen(RECOVERY)
+            self.spin(1.0)
+        return self.mode is RobotMode.MOVE
+
     def _set_in_motion(self, rng: np.random.Generator) -> None:
-        """Consent to what the session waits for, again and again until it takes it."""
-        before = len(self.rule.consents_sec)
+        """Consent once to what the session waits for.
 
-        def is_consented() -> bool:
-            if self._is_ready and not self._asked:
-                assert self.session is not None
-                self.happen(str(rng.choice(_ANSWERS[self.session.state])))
-                self.spin(0.5)
-            return len(self.rule.consents_sec) > before
-
-        self.wait_until(is_consented, 'a consent that is taken')
+        Raises:
+            StuckError: It is not taken, although the session said that it waits for it.
+        """
+        self.wait_until(lambda: self._is_ready and not self._asked, 'a session that waits')
+        assert self.session is not None
+        event = str(rng.choice(_ANSWERS[self.session.state]))
+        self.wait_until(self.client(CONSENTS[event]).service_is_ready, CONSENTS[event])
+        before, refused = len(self.rule.consents_sec), self.refusals.copy()
+        self.happen(event)
+        self.wait_until(lambda: not self._asked, f'an answer to {event}')
+        if len(self.rule.consents_sec) == before:
+            raise StuckError(f'{event} is refused: {dict(self.refusals - refused)}')
 
     @property
     def _is_ready(self) -> bool:
@@ -245,10 +264,21 @@ class SessionStation(Station):
             and self.has_rested(0.3)
         )
 
-    def _withdraw(self, kind: str, braking_sec: float, time_sec: float | None = None) -> None:
+    def _withdraw(
+        self,
+        kind: str,
+        braking_sec: float,
+        time_sec: float | None = None,
+        unnoticed_sec: float = 0.0,
+    ) -> None:
         now_sec = time.time() if time_sec is None else time_sec
         self.rule.withdrawals.append(
-            Withdrawal(time_sec=now_sec, kind=kind, braking_sec=braking_sec)
+            Withdrawal(
+                time_sec=now_sec,
+                kind=kind,
+                braking_sec=braking_sec,
+                unnoticed_sec=unnoticed_sec,
+            )
         )
 
     def _look_at_answers(self) -> None:
@@ -274,8 +304,8 @@ class SessionStation(Station):
         super().on_playback(status)
         if before is None or before.state is not status.state:
             self.note(f'playback: {status.fault or status.state.value}')
-        was_moving = before is not None and before.state in _MOVING
-        if was_moving and status.state not in _MOVING:
+        was_moving = before is not None and before.state.is_moving
+        if was_moving and not status.state.is_moving:
             kind = 'hold' if status.state is PlaybackState.FAULT else 'end of a motion'
             self.counts[kind] += 1
             if status.fault:
@@ -283,7 +313,10 @@ class SessionStation(Station):
             self._withdraw(kind, self._braking_sec, status.stamp_ns / 1e9)
 
     def _on_session(self, message: DiagnosticStatus) -> None:
-        self.session = session_status_from_message(message)
+        before, self.session = self.session, session_status_from_message(message)
+        if before is not None and before.state in ASKING and self.session.state in _ANSWERS_NO:
+            self.counts[REFUSAL] += 1
+            self._withdraw(REFUSAL, self._braking_sec)
 
     def _on_push(self, message: WrenchStamped) -> None:
         force = message.wrench.force
@@ -372,7 +405,8 @@ class _Campaign:
         """Print the table and return what was counted."""
         kinds = [event for event in EVENTS if event != KILL]
         kinds += [f'kill {node}' for node in KILLED]
-        kinds += ['begin taken', 'continue taken', 'home taken', 'hold', 'end of a motion']
+        kinds += [f'{consent} taken' for consent in CONSENTS]
+        kinds += ['hold', 'end of a motion', REFUSAL]
         without = Counter(str(motion['after']).split(',')[0] for motion in self.unwanted)
         rows = [
             {

@@ -3,7 +3,9 @@
 A consent lets the arm move from when it is asked for, unless it is not used: if the arm rests for
 `MAX_REST_SEC`, it is gone. Whatever takes consents away (a stop, a reflex, a killed node, a hold
 of playback, the end of a pass) takes those that were given before it. A motion under way may then
-go on for as long as that needs to become known and the arm to brake: `braking_sec`. A motion while
+go on for as long as that needs to become known, `unnoticed_sec`, and the arm to brake,
+`braking_sec`. Once the arm has rested after it became known, it has braked: a motion from rest is
+another one. A motion while
 somebody pushes the arm, and as long as it then swings, is that person's. Gaps of the arm's time,
 in which its process was not let run, do not count as braking or swinging.
 """
@@ -19,6 +21,8 @@ MAX_REST_SEC = 7.0
 CLOCK_LAG_SEC = 0.1
 # After a hand let go, a compliant arm swings for so long.
 SWING_SEC = 1.0
+# An arm that swings stands still for less than this where it turns.
+RESTED_SEC = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,12 +32,14 @@ class Withdrawal:
     Attributes:
         time_sec: when.
         kind: what, in words.
-        braking_sec: how long a motion that is under way may go on.
+        braking_sec: how long a motion that is under way may go on once it is known.
+        unnoticed_sec: how long nobody need know of it.
     """
 
     time_sec: float
     kind: str
     braking_sec: float
+    unnoticed_sec: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +79,9 @@ class ConsentRule:
     unwanted: list[UnwantedMotion] = field(default_factory=list)
     # When the arm was last seen moving by consent.
     _moved_sec: float = -float('inf')
+    # Since when the arm moves, or moved last, without a rest; and when it was last seen moving.
+    _set_off_sec: float = -float('inf')
+    _seen_moving_sec: float = -float('inf')
     # When gaps ended, and how much time all of them took by then.
     _gap_ends_sec: list[float] = field(default_factory=list)
     _gaps_sec: list[float] = field(default_factory=lambda: [0.0])
@@ -87,7 +96,13 @@ class ConsentRule:
         self.withdrawals.sort(key=_time_of)
         self._note_gaps(times_sec)
         for time_sec, speed in zip(times_sec, speeds_rad_s, strict=True):
-            if speed <= self.moving_rad_s or self._is_pushed(time_sec):
+            if speed <= self.moving_rad_s:
+                continue
+            rested_sec = time_sec - self._seen_moving_sec
+            if rested_sec - self.left_out_sec(self._seen_moving_sec, time_sec) >= RESTED_SEC:
+                self._set_off_sec = time_sec
+            self._seen_moving_sec = time_sec
+            if self._is_pushed(time_sec):
                 continue
             after = self._objection(time_sec)
             if not after:
@@ -139,12 +154,12 @@ class ConsentRule:
         given_sec = self.consents_sec[index - 1]
         first = bisect_left(self.withdrawals, given_sec, key=_time_of)
         for withdrawal in self.withdrawals[first:]:
-            passed_sec = time_sec - withdrawal.time_sec
-            if passed_sec <= withdrawal.braking_sec:
+            known_sec = withdrawal.time_sec + withdrawal.unnoticed_sec
+            if time_sec <= known_sec:
                 continue
-            if passed_sec - self.left_out_sec(withdrawal.time_sec, time_sec) > (
-                withdrawal.braking_sec
-            ):
+            gone_sec = time_sec - known_sec - self.left_out_sec(known_sec, time_sec)
+            sets_off = self._set_off_sec > known_sec + CLOCK_LAG_SEC
+            if sets_off or gone_sec > withdrawal.braking_sec:
                 return f'{withdrawal.kind}, {time_sec - withdrawal.time_sec:.2f} s before'
         if time_sec - max(given_sec, self._moved_sec) > MAX_REST_SEC:
             return f'a consent that was not used for {time_sec - given_sec:.1f} s'

@@ -29,7 +29,6 @@ from benchmarks.faults.report import print_table
 from benchmarks.faults.station import ARM, MAX_GAP_SEC, MOVING_RAD_S, PLAYBACK, StuckError
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.arm.robot_mode import RobotMode
-from reward_learning_ros.core.cores import available_cores
 from reward_learning_ros.interface import PlaybackState
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
@@ -71,19 +70,20 @@ class Outcome:
     is_held: bool
 
 
-def run(*, minutes: float, seed: int, kinds: Sequence[str]) -> dict[str, Any]:
+def run(*, minutes: float, seed: int, kinds: Sequence[str], load: int) -> dict[str, Any]:
     """Make each fault in turn, in random orders, for so long and at least once.
 
     Args:
         minutes: How long.
         seed: Of orders, plans and moments.
         kinds: Which faults, of `KINDS`.
+        load: Busy processes beside.
 
     Returns:
         What was measured.
     """
-    campaign = _Campaign(seed, minutes, kinds)
-    with busy(available_cores()), tempfile.TemporaryDirectory() as folder:
+    campaign = _Campaign(seed, minutes, kinds, load)
+    with busy(load), tempfile.TemporaryDirectory() as folder:
         while not campaign.is_over:
             if any(kind in FAULTS for kind in kinds):
                 with PlayingStation(Path(folder), WATCHED_NODE) as station:
@@ -97,7 +97,7 @@ def run(*, minutes: float, seed: int, kinds: Sequence[str]) -> dict[str, Any]:
 class _Campaign:
     """The faults, and what was measured so far."""
 
-    def __init__(self, seed: int, minutes: float, kinds: Sequence[str]) -> None:
+    def __init__(self, seed: int, minutes: float, kinds: Sequence[str], load: int) -> None:
         self.outcomes: dict[str, list[Outcome]] = defaultdict(list)
         # Holds that came by themselves, before a fault was made.
         self.holds: Counter[str] = Counter()
@@ -105,6 +105,7 @@ class _Campaign:
         self.stuck: list[str] = []
         self._rng = np.random.default_rng(seed)
         self._minutes = minutes
+        self._load = load
         self._kinds = tuple(kinds)
         self._deadline_sec = time.monotonic() + 60.0 * minutes
 
@@ -145,6 +146,7 @@ class _Campaign:
     def _make(self, kind: str, station: PlayingStation) -> Outcome:
         """Make a fault at a random moment of a motion, and mend it."""
         station.wait_until(lambda: bool(station.times_ns), 'the arm')
+        station.await_services()
         for _ in range(MAX_ATTEMPTS):
             offset_m = across_line(self._rng, 0.03)
             station.play(line_plan(station.now_ns(), offset_m, PLAN_SEC))
@@ -200,7 +202,7 @@ class _Campaign:
                 }
             )
         print_table(
-            f'{self._minutes:g} minutes of faults, 1 kHz state, {available_cores()} cores busy: '
+            f'{self._minutes:g} minutes of faults, 1 kHz state, {self._load} busy processes: '
             'time from the fault to the arm at rest',
             rows,
         )
@@ -224,9 +226,9 @@ def _mend(station: PlayingStation) -> None:
     station.start_missing()
     station.wait_until(lambda: station.mode is not None, 'the arm')
     if station.mode is RobotMode.USER_STOPPED:
-        station.ask_for_stop(False)
+        station.set_stop(False)
     elif station.mode is RobotMode.REFLEX:
-        station.ask(arm_names.ERROR_RECOVERY_SERVICE)
+        station.call(arm_names.ERROR_RECOVERY_SERVICE)
     station.wait_until(lambda: station.mode is RobotMode.MOVE, 'an arm that follows')
     station.spin(MENDED_SEC)
 
@@ -270,7 +272,7 @@ def _outcome(
 
 
 def _halt_arm(station: PlayingStation) -> Outcome:
-    fault_ns = station.now_ns()
+    fault_ns = station.arm_ns()
     station.signal(ARM, signal.SIGSTOP)
     began_sec = time.monotonic()
     station.spin(HALTED_SEC)
@@ -279,7 +281,7 @@ def _halt_arm(station: PlayingStation) -> Outcome:
 
 
 def _halt_playback(station: PlayingStation) -> Outcome:
-    fault_ns = station.now_ns()
+    fault_ns = station.arm_ns()
     station.signal(PLAYBACK, signal.SIGSTOP)
     station.spin(HALTED_SEC)
     station.signal(PLAYBACK, signal.SIGCONT)
@@ -287,7 +289,7 @@ def _halt_playback(station: PlayingStation) -> Outcome:
 
 
 def _kill_playback(station: PlayingStation) -> Outcome:
-    fault_ns = station.now_ns()
+    fault_ns = station.arm_ns()
     station.kill(PLAYBACK)
     outcome = _outcome(station, fault_ns, is_told=False)
     # What it told last is no longer so.
@@ -296,7 +298,7 @@ def _kill_playback(station: PlayingStation) -> Outcome:
 
 
 def _kill_arm(station: PlayingStation) -> Outcome:
-    fault_ns = station.now_ns()
+    fault_ns = station.arm_ns()
     station.kill(ARM)
     outcome = _outcome(station, fault_ns)
     station.mode = None
@@ -304,20 +306,20 @@ def _kill_arm(station: PlayingStation) -> Outcome:
 
 
 def _kill_watched(station: PlayingStation) -> Outcome:
-    fault_ns = station.now_ns()
+    fault_ns = station.arm_ns()
     station.kill(WATCHED_NODE)
     station.spin(TrajectoryPlaybackParameters().watch_timeout_sec)
     return _outcome(station, fault_ns)
 
 
 def _press_stop(station: PlayingStation) -> Outcome:
-    fault_ns = station.now_ns()
-    station.ask_for_stop(True)
+    fault_ns = station.arm_ns()
+    station.set_stop(True)
     return _outcome(station, fault_ns)
 
 
 def _trip_reflex(station: PlayingStation) -> Outcome:
-    fault_ns = station.now_ns()
+    fault_ns = station.arm_ns()
     if not station.trip_reflex():
         raise StuckError(f'no reflex; {station.situation()}')
     return _outcome(station, fault_ns)
@@ -337,11 +339,11 @@ def _push_too_hard(station: PlayingStation) -> Outcome:
         station.wait_until(is_held, 'a hold', MAX_PUSH_SEC)
     finally:
         station.push((0.0, 0.0, 0.0))
-    return _outcome(station, station.now_ns())
+    return _outcome(station, station.arm_ns())
 
 
 def _command_beside(station: PlayingStation) -> Outcome:
-    fault_ns = station.now_ns()
+    fault_ns = station.arm_ns()
     publisher = station.operator.create_publisher(
         JointTrajectory,
         names.command_topic(TrajectoryPlaybackParameters().controller),
@@ -353,7 +355,7 @@ def _command_beside(station: PlayingStation) -> Outcome:
 
 
 def _jump_clock(station: PlayingStation) -> Outcome:
-    fault_ns = station.now_ns()
+    fault_ns = station.arm_ns()
     publisher = station.operator.create_publisher(Clock, '/clock', arm_names.CLOCK_QOS)
 
     def is_held() -> bool:

@@ -31,7 +31,6 @@ MAX_DWELL_SEC = 3.5
 MAX_REACTION_SEC = 0.2
 _ASLEEP = 'asleep'
 _HALTS = ('none', 'pause', 'stop')
-_MOVING = (PlaybackState.HOMING, PlaybackState.PLAYING)
 
 
 def run(*, replacements: int, seed: int) -> dict[str, Any]:
@@ -95,7 +94,7 @@ class _Campaign:
 
     def replace(self, station: PlanStation) -> str:
         """Send another plan at a random moment, perhaps halt, and see what is played then."""
-        if station.playback is None or station.playback.state not in _MOVING:
+        if station.playback is None or not station.playback.state.is_moving:
             station.begin(self._next_plan(station))
         station.spin(self._rng.uniform(0.0, MAX_DWELL_SEC))
         state = 'unknown' if station.playback is None else station.playback.state.value

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from nav_msgs.msg import Path as PathMessage
 from numpy.typing import NDArray
+from std_srvs.srv import SetBool, Trigger
 
 from benchmarks.faults.station import ARM, PLAYBACK, Station, StuckError
 from reward_learning_ros.arm.description import FR3
 from reward_learning_ros.interface import Plan, PlaybackState
-from reward_learning_ros.nodes import names
+from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import plan_to_message
 from reward_learning_ros.nodes.simulated_arm_parameters import SIMULATED
 from reward_learning_ros.session.description import NodeDescription
@@ -24,6 +24,13 @@ _WAYPOINTS = 8
 _BEGIN_M = np.array([0.40, -0.20, 0.40])
 _END_M = np.array([0.58, 0.22, 0.30])
 _GRIPPER_DOWN = (1.0, 0.0, 0.0, 0.0)
+# Found before a fault is made: what is asked for then must not wait for discovery.
+_SERVICES = {
+    arm_names.USER_STOP_SERVICE: SetBool,
+    arm_names.ERROR_RECOVERY_SERVICE: Trigger,
+    names.PLAYBACK_START_SERVICE: Trigger,
+    names.PLAYBACK_STOP_SERVICE: Trigger,
+}
 _STANDING = (PlaybackState.IDLE, PlaybackState.STOPPED, PlaybackState.FINISHED)
 
 
@@ -81,6 +88,31 @@ class PlayingStation(Station):
             return self.times_ns[-1] if self.times_ns else 0
         return super().now_ns()
 
+    def arm_ns(self) -> int:
+        """Return the time for the arm: the stamp that it told last."""
+        return self.times_ns[-1]
+
+    def set_stop(self, is_pressed: bool) -> None:
+        """Press or release the user stop.
+
+        Raises:
+            StuckError: The arm does not take it.
+        """
+        request = SetBool.Request(data=is_pressed)
+        response = self.call(arm_names.USER_STOP_SERVICE, SetBool, request)
+        if not response.success:
+            raise StuckError(f'the user stop is not taken: {response.message}')
+
+    def await_services(self) -> None:
+        """Wait until the services of the arm and of playback are offered.
+
+        Raises:
+            StuckError: Somebody does not offer them.
+        """
+        for service, service_type in _SERVICES.items():
+            client = self.client(service, service_type)
+            self.wait_until(client.service_is_ready, service)
+
     def send(self, plan: Plan) -> None:
         """Tell playback of a plan."""
         self._plans.publish(plan_to_message(plan))
@@ -111,15 +143,10 @@ class PlayingStation(Station):
         self.wait_until(lambda: self._knows(plan), 'a plan that is taken')
         if self.playback is not None and self.playback.state not in _STANDING:
             self.call(names.PLAYBACK_STOP_SERVICE)
-        deadline_sec = time.monotonic() + 30.0
-        while True:
-            self.wait_until(lambda: self._knows(plan) and self._is_ready, 'playback that is ready')
-            response = self.call(names.PLAYBACK_START_SERVICE)
-            if response.success:
-                return
-            if time.monotonic() > deadline_sec:
-                raise StuckError(f'playback does not start: {response.message}')
-            self.spin(0.2)
+        self.wait_until(lambda: self._knows(plan) and self._is_ready, 'playback that is ready')
+        response = self.call(names.PLAYBACK_START_SERVICE)
+        if not response.success:
+            raise StuckError(f'playback does not start: {response.message}')
 
     def _knows(self, plan: Plan) -> bool:
         return self.playback is not None and self.playback.plan_stamp_ns == plan.stamp_ns

@@ -1,9 +1,11 @@
-"""Tables of results, printed."""
+"""Results: tables, printed, and the file that keeps them."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -47,3 +49,12 @@ class Progress:
             f'{self._what} {done} of {self._total}, about {left_min:.0f} min left: {detail}',
             flush=True,
         )
+
+
+def keep_results(path: Path, results: dict[str, dict[str, Any]]) -> None:
+    """Write the parts that were run; those that were not stay as they are."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = json.loads(path.read_text(encoding='utf-8')) if path.exists() else {}
+    # Files of before have numbers beside the parts.
+    kept = {name: part for name, part in kept.items() if isinstance(part, dict)} | results
+    path.write_text(json.dumps(kept, indent=2, default=float) + '\n', encoding='utf-8')

@@ -203,11 +203,15 @@ class Station:
         ]
         return '\n  '.join([f'arm {mode}, playback {self.playback}', *last_words])
 
-    def ask(self, service: str, service_type: Any = Trigger, request: Any = None) -> Any | None:
-        """Call a service without waiting; return the future, None if nobody offers it."""
+    def client(self, service: str, service_type: Any = Trigger) -> Any:
+        """Return the one client of a service."""
         if service not in self._clients:
             self._clients[service] = self.operator.create_client(service_type, service)
-        client = self._clients[service]
+        return self._clients[service]
+
+    def ask(self, service: str, service_type: Any = Trigger, request: Any = None) -> Any | None:
+        """Call a service without waiting; return the future, None if nobody offers it."""
+        client = self.client(service, service_type)
         if not client.service_is_ready():
             return None
         return client.call_async(request or service_type.Request())

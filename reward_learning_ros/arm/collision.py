@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reward_learning_ros.arm.description import JOINT_COUNT
-from reward_learning_ros.parameters import ParameterError, Parameters, parameter
+from reward_learning_ros.parameters import (
+    ParameterError,
+    Parameters,
+    parameter,
+    specifications,
+)
 from reward_learning_ros.parameters.thresholds import (
     DETECTION_TORQUE_NM,
     REFLEX_FORCE_N,
@@ -71,6 +76,10 @@ class ThresholdParameters(CollisionParameters):
         minimum=0.01,
         unit='N·m',
     )
+
+
+# What must be the same for playback, and for what sets the thresholds of the arm.
+THRESHOLD_NAMES = (*specifications(ThresholdParameters), 'stop_torque_nm')
 
 
 def collision_request(config: CollisionParameters) -> dict[str, list[float]]:

@@ -22,6 +22,7 @@ from reward_learning_ros.arm.tool_path import (
     require_pose_count,
     rotations_along,
     sample_trajectories,
+    usual_poses_per_segment,
 )
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 
@@ -202,7 +203,7 @@ class Kinematics:
         if waypoints.ndim != 2 or waypoints.shape[1] != 3:
             raise InvalidInputError(f'positions_m has shape {waypoints.shape}; allowed: (n, 3)')
         count = len(waypoints)
-        require_pose_count(POSES_PER_SEGMENT * (count - 1))
+        require_pose_count(usual_poses_per_segment(count - 1) * (count - 1))
         self._require_near(waypoints)
         rotation_vectors, base_rotation = relative_rotations(rotations, count)
         if not 0.0 <= start_parameter < 1.0:

@@ -125,6 +125,7 @@ class Violation:
         time_sec: of the set-point.
         value: what was asked for; NaN if that is what it was.
         lower, upper: what is allowed.
+        joint: whose limit it is; None if it is the tool's.
     """
 
     what: str
@@ -134,6 +135,7 @@ class Violation:
     value: float
     lower: float
     upper: float
+    joint: str | None = None
 
     def __str__(self) -> str:
         return (
@@ -328,6 +330,7 @@ def _worst(
         row = int(np.argmax(excess[:, column]))
         yield Violation(
             what=columns[column],
+            joint=columns[column] if len(columns) == JOINT_COUNT else None,
             quantity=quantity,
             unit=unit,
             time_sec=float(times_sec[row]),

@@ -20,6 +20,10 @@ Array = NDArray[np.float64]
 
 # The check of how far the arm is from the start of its plan.
 START_POSE = 'start pose'
+# The check of how far a person can push the arm where it is.
+STIFFNESS = 'stiffness'
+# A force at the tool has at least this lever at one of the joints, anywhere in the workspace.
+_MIN_LEVER_M = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,10 +184,15 @@ def check_thresholds(config: ThresholdParameters, stop_torque_nm: Array) -> Chec
     stop = np.asarray(stop_torque_nm)
     found = (
         f'contact {config.detection_torque_nm:.1f}, hold {stop.min():.0f} to {stop.max():.0f}, '
-        f'reflex {reflex.min():.0f} to {reflex.max():.0f} N·m'
+        f'reflex {reflex.min():.0f} to {reflex.max():.0f} N·m, {config.reflex_force_n:.0f} N'
     )
     if (config.detection_torque_nm >= reflex).any():
         advice = 'contacts would not be noticed before the reflex: lower detection_torque_nm'
+    elif config.reflex_force_n <= config.detection_torque_nm / _MIN_LEVER_M:
+        least_n = config.detection_torque_nm / _MIN_LEVER_M
+        force = f'{config.reflex_force_n:.0f} N'
+        advice = f'contacts would not be noticed before the reflex of {force}'
+        advice += f': lower detection_torque_nm, or raise reflex_force_n above {least_n:.1f}'
     elif (stop >= reflex).any():
         advice = 'playback would not hold before the reflex: lower stop_torque_nm'
     else:
@@ -205,19 +214,25 @@ def check_stiffness(
     impedance = Impedance(stiffness_nm=stiffness, damping_nm_s=np.ones(JOINT_COUNT))
     jacobian = kinematics.jacobian(joints_rad)
     pushes = config.expected_deflection_m * np.vstack([np.eye(3), -np.eye(3)])
-    shares = [
-        np.abs(impedance.torque_nm(jacobian, push)) / np.array(config.reflex_torque_nm)
+    torques_nm = [impedance.torque_nm(jacobian, push) for push in pushes]
+    # The force that a hand needs for it, where the arm is at home: low over the table it is more
+    # than anybody pushes with.
+    linear = kinematics.jacobian(kinematics.description.home_rad)[:3]
+    forces_n = [
+        np.linalg.lstsq(linear.T, impedance.torque_nm(linear, push), rcond=None)[0]
         for push in pushes
     ]
-    worst = float(np.max(shares))
+    by_torque = float(np.max(np.abs(torques_nm) / np.array(config.reflex_torque_nm)))
+    by_force = float(np.max(np.abs(forces_n))) / config.reflex_force_n
+    worst = max(by_torque, by_force)
     found = (
-        f'{100 * config.expected_deflection_m:.0f} cm of push reach {100 * worst:.0f} % of the '
-        'reflex threshold'
+        f'{100 * config.expected_deflection_m:.0f} cm of push reach {100 * by_torque:.0f} % of '
+        f'the torque of a reflex, and at home {100 * by_force:.0f} % of its force'
     )
     if worst < 1.0:
-        return Check(name='stiffness', found=found)
+        return Check(name=STIFFNESS, found=found)
     return Check(
-        name='stiffness',
+        name=STIFFNESS,
         found=found,
         advice='too stiff to be corrected by hand: lower the gains of the controller '
         '(config/franka_controllers.yaml brings compliant ones)',

@@ -46,11 +46,13 @@ class SimulatedArm:
 
     def __init__(self, config: SimulationParameters | None = None, *, start_ns: int = 0) -> None:
         self.config = config or SimulationParameters()
-        description = franka_arm(prefix=self.config.prefix)
+        description = franka_arm(prefix=self.config.prefix, hand=self.config.hand)
         self.kinematics = Kinematics(description=description)
         self.time_ns = start_ns
         self.mode = RobotMode.MOVE
         self.mode_reason = ''
+        # Of a reflex that was not recovered from; empty without one.
+        self._reflex_reason = ''
         self._start_ns = start_ns
         self._mujoco = import_mujoco('the simulated arm')
         self._model = self._make_model()
@@ -200,9 +202,14 @@ class SimulatedArm:
         self._push_until_ns = self.time_ns + round(self.config.push_timeout_sec * 1e9)
 
     def set_user_stop(self, pressed: bool) -> None:
-        """Press or release the user stop; released, the arm holds where it is."""
+        """Press or release the user stop; released, the arm holds where it is.
+
+        A reflex of before is still one, and wants its recovery.
+        """
         if pressed:
             self._stop(RobotMode.USER_STOPPED, 'the user stop is pressed')
+        elif self.mode is RobotMode.USER_STOPPED and self._reflex_reason:
+            self._stop(RobotMode.REFLEX, self._reflex_reason)
         elif self.mode is RobotMode.USER_STOPPED:
             self._restart()
 
@@ -268,11 +275,14 @@ class SimulatedArm:
 
     def _stop(self, mode: RobotMode, reason: str) -> None:
         self.mode, self.mode_reason = mode, reason
+        if mode is RobotMode.REFLEX:
+            self._reflex_reason = reason
         self._set_gains(braking=True)
         self._follower.hold(self._joints.copy(), self.time_ns)
 
     def _restart(self) -> None:
         self.mode, self.mode_reason = RobotMode.MOVE, ''
+        self._reflex_reason = ''
         self._set_gains(braking=False)
         self._follower.hold(self._joints.copy(), self.time_ns)
 

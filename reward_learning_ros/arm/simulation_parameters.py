@@ -18,6 +18,11 @@ class SimulationParameters(Parameters):
     """The arm, its controller, its errors and what surrounds it."""
 
     prefix: str = parameter('fr3', description='Prefix of joints and frames', read_only=True)
+    hand: bool = parameter(
+        True,
+        description='Whether the Franka Hand is mounted; without it the flange is the tool',
+        read_only=True,
+    )
     scene: str = parameter(
         NO_SCENE,
         description='What stands around the arm',

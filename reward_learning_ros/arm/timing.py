@@ -23,7 +23,7 @@ from reward_learning_ros.arm.time_scaling import (
     PathTiming,
     require_recoverable,
 )
-from reward_learning_ros.arm.tool_path import POSES_PER_SEGMENT, require_pose_count
+from reward_learning_ros.arm.tool_path import require_pose_count, usual_poses_per_segment
 from reward_learning_ros.core.errors import InvalidInputError
 
 Array = NDArray[np.float64]
@@ -42,7 +42,8 @@ def joint_space_path(joints_rad: ArrayLike, kinematics: Kinematics) -> JointPath
     waypoints = as_waypoints(joints_rad)
     if waypoints.ndim != 2 or waypoints.shape[1] != JOINT_COUNT:
         raise InvalidInputError(f'joints_rad has shape {waypoints.shape}; allowed: (n, 7)')
-    steps = POSES_PER_SEGMENT * (len(waypoints) - 1)
+    segments = len(waypoints) - 1
+    steps = usual_poses_per_segment(segments) * segments
     require_pose_count(steps)
     parameter = np.linspace(0.0, 1.0, steps + 1)
     joints = curve(waypoints, parameter).value
@@ -204,13 +205,12 @@ def _require_inside(path: JointPath, limits: ArmLimits) -> None:
     sample = bisect_left(range(count), True, key=lambda last: bool(check(slice(last + 1))))
     violation = check(slice(sample, sample + 1))[0]
     waypoint = float(path.parameter[sample]) * (path.waypoint_count - 1)
-    of_tool = violation.what.startswith('tool')
     raise UnreachablePlanError(
         waypoint=int(np.ceil(waypoint - 1e-9)),
         on_the_way=abs(waypoint - round(waypoint)) > 1e-9,
         position_m=path.tool_positions_m[sample],
-        reason=Reason.WORKSPACE if of_tool else Reason.JOINT_LIMIT,
+        reason=Reason.JOINT_LIMIT if violation.joint else Reason.WORKSPACE,
         detail=f'{violation.what} is {violation.value:.3f}; '
         f'allowed: {violation.lower} to {violation.upper}',
-        joint=None if of_tool else violation.what,
+        joint=violation.joint,
     )

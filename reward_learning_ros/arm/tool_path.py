@@ -22,9 +22,10 @@ POSES_PER_SEGMENT = 8
 _LONGEST_STEP_M = 0.03
 _LONGEST_STEP_RAD = 0.1
 
-# Following a pose costs a few millionths of a second and timing it as much again: so many keep an
-# answer within a tenth. A plan through more has a thousand waypoints, or wanders for metres.
-MAX_POSES = 10_000
+# Following a pose and timing it cost about a hundred-thousandth of a second: so many keep an
+# answer within a twentieth. Many waypoints have fewer poses between them; a plan through more has
+# more than a thousand waypoints, or wanders for metres.
+MAX_POSES = 2_500
 
 # A rotation vector interpolates orientations well below half a turn only.
 _LARGEST_ROTATION_RAD = 3.0
@@ -90,13 +91,18 @@ def require_pose_count(poses: int) -> None:
         raise InvalidInputError(f'the path has {poses} poses; allowed: up to {MAX_POSES}')
 
 
+def usual_poses_per_segment(segments: int) -> int:
+    """How many poses a short segment has: fewer if there are many segments, at least two."""
+    return max(2, min(POSES_PER_SEGMENT, MAX_POSES // max(segments, 1)))
+
+
 def poses_per_segment(waypoints: Array, rotation_vectors: Array) -> int:
     """Enough poses that each is a short step from the last."""
     longest_m = float(np.linalg.norm(np.diff(waypoints, axis=0), axis=1).max())
     turns = np.linalg.norm(np.diff(rotation_vectors, axis=0), axis=1)
     longest_rad = float(turns.max(initial=0.0))
     return max(
-        POSES_PER_SEGMENT,
+        usual_poses_per_segment(len(waypoints) - 1),
         math.ceil(longest_m / _LONGEST_STEP_M),
         math.ceil(longest_rad / _LONGEST_STEP_RAD),
     )

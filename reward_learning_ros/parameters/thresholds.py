@@ -17,7 +17,9 @@ STOP_TORQUE_NM = (25.0, 25.0, 25.0, 25.0, 9.0, 9.0, 9.0)
 REFLEX_TORQUE_NM = (35.0, 35.0, 35.0, 35.0, 12.0, 12.0, 12.0)
 REFLEX_FORCE_N = 70.0
 # Farthest live shift of a plan: nobody tells playback of a larger one, and it takes none.
-LARGEST_SHIFT_M = 0.4
+LARGEST_SHIFT_M = 0.6
+# How long a watched node may be silent, before the session waits for it and playback holds.
+WATCH_TIMEOUT_SEC = 2.5
 # A vector shortened to a limit must not exceed it by a rounding error.
 _ROUNDING = 1e-9
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reward_learning_ros.arm.description import FR3
+import numpy as np
+
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import Parameters, specifications
 
-# Who must be there, who consents, what must be active and known; and the session's recording.
-PROTECTED = frozenset({'watched_nodes', 'consent', 'arm', 'controllers', 'requires_mode', 'bag'})
+# Who must be there, who consents, what must be active and known, which arm it is, with or without
+# a hand; and the session's recording.
+PROTECTED = frozenset(
+    {'watched_nodes', 'consent', 'arm', 'controllers', 'requires_mode', 'bag', 'prefix', 'hand'}
+)
 
 # On a real arm these stay within what is shipped.
 _AT_MOST_AS_SHIPPED = (
@@ -20,17 +24,33 @@ _AT_MOST_AS_SHIPPED = (
     'horizon_sec',
     'largest_deviation_m',
     'largest_shift_m',
+    'reflex_force_n',
+    'reflex_moment_nm',
+    'reflex_torque_nm',
     'start_distance_m',
     'start_tolerance_m',
     'state_timeout_sec',
+    'stop_torque_nm',
+    'tool_pose_tolerance_m',
     'watch_timeout_sec',
+    'workspace_upper_m',
 )
-_AT_LEAST_AS_SHIPPED = ('least_state_rate_hz',)
+_AT_LEAST_AS_SHIPPED = (
+    'command_rate_hz',
+    # What the preflight check of the stiffness expects of person and controller.
+    'controller_stiffness_nm',
+    'expected_deflection_m',
+    'least_state_rate_hz',
+    'workspace_lower_m',
+)
 
 # Parameters of two nodes that are one: if a file gives one of them, the other one follows.
 LINKED = (
     (('correction_recorder', 'on_torque_nm'), ('trajectory_playback', 'detection_torque_nm')),
     (('trajectory_playback', 'largest_shift_m'), ('correction_recorder', 'largest_shift_m')),
+    (('trajectory_playback', 'reflex_torque_nm'), ('simulated_arm', 'reflex_torque_nm')),
+    (('trajectory_playback', 'reflex_force_n'), ('simulated_arm', 'reflex_force_n')),
+    (('trajectory_playback', 'watch_timeout_sec'), ('session_conductor', 'watch_timeout_sec')),
 )
 
 
@@ -67,14 +87,15 @@ def refuse_beyond_limits(
         *((key, 1.0, 'at most') for key in _AT_MOST_AS_SHIPPED),
         *((key, -1.0, 'at least') for key in _AT_LEAST_AS_SHIPPED),
     ):
-        if key in told and sign * told[key] > sign * known[key].default:
-            raise _refusal(file, node, key, told[key], f'{words} {known[key].default}')
+        if key not in told or key not in known:
+            continue
+        value, shipped = told[key], known[key].default
+        if (sign * np.asarray(value) > sign * np.asarray(shipped)).any():
+            allowed = list(shipped) if isinstance(shipped, tuple) else shipped
+            raise _refusal(file, node, key, value, f'{words} {allowed}')
     reflex = getattr(config, 'reflex_torque_nm', None)
     if reflex is None:
         return
-    effort = [joint.effort_nm for joint in FR3.joints]
-    if any(value > limit for value, limit in zip(reflex, effort, strict=True)):
-        raise _refusal(file, node, 'reflex_torque_nm', list(reflex), f'at most {effort}')
     stop = getattr(config, 'stop_torque_nm', reflex)
     if any(value >= limit for value, limit in zip(stop, reflex, strict=True)):
         allowed = f'below reflex_torque_nm, {list(reflex)}'
@@ -97,13 +118,17 @@ def link(file: str, told: Mapping[str, dict[str, Any]]) -> None:
             for node, key in (first, second)
             if node in told and key in told[node]
         }
-        if len(set(values.values())) > 1:
+        if len({_comparable(value) for value in values.values()}) > 1:
             both = ' and '.join(f'{node}.{key}' for node, key in values)
             raise InvalidInputError(f'{file}: {both} must be the same, not {[*values.values()]}')
         for value in values.values():
             for node, key in (first, second):
                 if node in told:
                     told[node][key] = value
+
+
+def _comparable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _refusal(file: str, node: str, key: str, value: Any, allowed: str) -> InvalidInputError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.domains import claimed_domain
-from helpers.sessions import OperatedSession
+from helpers.sessions import DEADLINE_SEC, OperatedSession
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
@@ -14,6 +14,8 @@ from reward_learning_ros.nodes import arm_names, names
 
 # The noise of measured velocities is 0.001 rad/s; the slowest motion is far above this.
 MOVING_RAD_S = 0.02
+# Every fifth state is enough to judge motions by, and leaves the machine time for the rest.
+SLOWER_STATE = '/simulated_arm:\n  ros__parameters: {convenience_publish_rate: 200}\n'
 # Longer than anything in a session is remembered or repeated.
 WATCHED_NS = 6_000_000_000
 
@@ -38,7 +40,7 @@ class WatchedSession(OperatedSession):
         self.speeds.append((time_ns, float(np.abs(message.velocity).max())))
 
     def set_stop(self, is_pressed):
-        response = self.ros.call(self._stop, SetBool.Request(data=is_pressed), 90.0)
+        response = self.ros.call(self._stop, SetBool.Request(data=is_pressed), DEADLINE_SEC)
         assert response.success
 
     def await_state(self, state):
@@ -74,7 +76,9 @@ def session(tmp_path):
 
 @pytest.mark.timeout(600)
 def test_an_emergency_stop_takes_every_consent_away(session):
-    session.start('--realtime', '--consent', 'every_pass', '--seed', '1')
+    (session.folder / 'slower.yaml').write_text(SLOWER_STATE)
+    options = ('--realtime', '--consent', 'every_pass', '--seed', '1')
+    session.start(*options, '--parameters-file', 'slower.yaml')
     session.set_stop(True)
     session.await_state(SessionState.WAITING)
     session.wait_until(lambda: 'user stop' in session.session.reason)

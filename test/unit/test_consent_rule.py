@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from benchmarks.faults.consent_rule import MAX_REST_SEC, ConsentRule, Withdrawal
+from benchmarks.faults.report import keep_results
 
 MOVING_RAD_S = 0.02
 BRAKING_SEC = 1.0
 
 
-def unwanted(moves, *, consents=(), withdrawals=(), pushes=(), until_sec=30.0, gap=None):
+def unwanted(moves, *, consents=(), withdrawals=(), pushes=(), gap=None, unnoticed_sec=0.0):
     """Judge an arm that moves in intervals of time; returns the begin and end of what is wrong."""
     rule = ConsentRule(moving_rad_s=MOVING_RAD_S, max_gap_sec=0.05)
     rule.consents_sec += consents
     rule.pushes_sec += pushes
     rule.withdrawals += [
-        Withdrawal(time_sec=time_sec, kind='stop pressed', braking_sec=BRAKING_SEC)
+        Withdrawal(
+            time_sec=time_sec,
+            kind='stop pressed',
+            braking_sec=BRAKING_SEC,
+            unnoticed_sec=unnoticed_sec,
+        )
         for time_sec in withdrawals
     ]
-    times = np.arange(0.0, until_sec, 0.01)
+    times = np.arange(0.0, 30.0, 0.01)
     if gap is not None:
         times = times[(times < gap[0]) | (times > gap[1])]
     speeds = [0.3 if any(a <= t <= b for a, b in moves) else 0.001 for t in times]
@@ -49,6 +57,24 @@ def test_a_motion_under_way_may_brake_but_not_go_on():
     assert unwanted([(2.0, 5.9)], consents=[1.5], withdrawals=[5.0]) == []
     found = unwanted([(2.0, 7.0)], consents=[1.5], withdrawals=[5.0])
     assert found == [(pytest.approx(6.01), pytest.approx(7.0))]
+
+
+def test_a_motion_from_rest_is_no_braking():
+    found = unwanted([(2.0, 5.1), (5.6, 5.9)], consents=[1.5], withdrawals=[5.0])
+    assert found == [(pytest.approx(5.6), pytest.approx(5.9))]
+    # Where it turns, a swinging arm stands still for a moment.
+    assert unwanted([(2.0, 5.1), (5.25, 5.9)], consents=[1.5], withdrawals=[5.0]) == []
+
+
+def test_until_a_killed_node_is_missed_a_consent_of_before_may_still_be_used():
+    killed = {'consents': [1.5], 'withdrawals': [1.6], 'unnoticed_sec': 2.0}
+    assert unwanted([(1.8, 4.0)], **killed) == []
+    assert len(unwanted([(1.8, 5.0)], **killed)) == 1
+    assert len(unwanted([(3.8, 4.0)], **killed)) == 1
+
+
+def test_a_consent_that_was_refused_is_gone():
+    assert len(unwanted([(2.0, 3.0)], consents=[1.5], withdrawals=[1.6])) == 1
 
 
 def test_release_of_a_stop_is_no_consent_and_another_consent_is():
@@ -83,3 +109,10 @@ def test_the_longest_motion_after_a_stop_is_told():
     speeds = [0.3 if 1.0 < t < 2.4 or 7.0 < t < 8.3 else 0.0 for t in times]
     longest = rule.longest_motions(times, speeds)
     assert longest == {'stop pressed': pytest.approx(0.4, abs=0.02)}
+
+
+def test_a_run_of_some_parts_keeps_the_results_of_the_others(tmp_path):
+    path = tmp_path / 'results' / 'faults_motion.json'
+    keep_results(path, {'consent': {'orders': 1}, 'plans': {'replaced': 2}})
+    keep_results(path, {'plans': {'replaced': 3}})
+    assert json.loads(path.read_text()) == {'consent': {'orders': 1}, 'plans': {'replaced': 3}}

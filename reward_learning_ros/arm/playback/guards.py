@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 _STILL_PUSHED = 0.25
 # The angle between the tool's reported and computed orientation that is no rounding any more.
 _MAX_TOOL_ANGLE_RAD = 0.05
+# What rounding makes of the length of a quaternion, and more.
+_QUATERNION_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,12 +66,13 @@ class ArmView:
         torque: external torques, (7,).
         pose: the tool's pose in the base frame as the arm reports it: position, quaternion, (7,).
         mode: what the arm tells about itself; None where nobody told yet.
-        mode_arrival_sec: when it was told, where it is told again and again; None where only
-            changes are told.
+        mode_arrival_sec: when it was told; None before anybody told it.
         mode_reason: why, in words.
         command_publishers: who sends on the command topic, playback included.
         command_subscribers: who listens to it.
         missing_nodes: nodes without which the arm must not move, and that are not heard.
+        inactive_controllers: those that drive the arm or tell its state and are not known to be
+            active, in words.
     """
 
     joints: Stream = field(default_factory=Stream)
@@ -81,6 +84,7 @@ class ArmView:
     command_publishers: int = 1
     command_subscribers: int = 0
     missing_nodes: tuple[str, ...] = ()
+    inactive_controllers: tuple[str, ...] = ()
 
     @property
     def positions_rad(self) -> Array | None:
@@ -91,6 +95,13 @@ class ArmView:
     def velocities_rad_s(self) -> Array | None:
         """Measured joint velocities, (7,)."""
         return None if self.joints.values is None else self.joints.values[7:14]
+
+    @property
+    def follows_commands(self) -> bool:
+        """Whether nothing is known that keeps the arm from following its commands."""
+        if self.inactive_controllers:
+            return False
+        return self.mode is None or self.mode.follows_commands
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +124,7 @@ class Guards:
             or self._clocks_apart(view.joints, ros_ns)
             or self._wrong_mode(view, steady_sec)
             or self._stale('external torque', view.torque, steady_sec)
+            or _inactive(view)
             or _graph(view)
             or _missing(view)
         )
@@ -145,11 +157,15 @@ class Guards:
     def wrong_tool(self, view: ArmView, *, steady_sec: float) -> str | None:
         """Say that the arm reports another tool pose than its joints give, None if it does not.
 
-        Where it reports none, or none any more, there is nothing to compare.
+        Where a simulated arm reports none, or none any more, there is nothing to compare.
         """
-        if self._stale('tool pose', view.pose, steady_sec) is not None:
-            return None
+        stale = self._stale('tool pose', view.pose, steady_sec)
+        if stale is not None:
+            return stale if self.config.requires_mode else None
         assert view.pose.values is not None, 'it is not stale'
+        length = float(np.linalg.norm(view.pose.values[3:7]))
+        if abs(length - 1.0) > _QUATERNION_TOLERANCE:
+            return f'the quaternion of the tool pose has length {length:.3f}; allowed: 1'
         assert view.positions_rad is not None, 'checked with the state'
         position, rotation = self.kinematics.tool_poses(view.positions_rad)
         distance = float(np.linalg.norm(view.pose.values[:3] - position))
@@ -210,6 +226,12 @@ class Guards:
             f'{name}; allowed: {limits[joint]:.1f}',
             is_push=True,
         )
+
+
+def _inactive(view: ArmView) -> str | None:
+    if not view.inactive_controllers:
+        return None
+    return f'not active: {", ".join(view.inactive_controllers)}'
 
 
 def _graph(view: ArmView) -> str | None:

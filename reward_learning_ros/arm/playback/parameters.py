@@ -14,6 +14,11 @@ class PlaybackParameters(Parameters):
     """How plans are played, and what makes the arm hold."""
 
     prefix: str = parameter('fr3', description='Prefix of joints and frames', read_only=True)
+    hand: bool = parameter(
+        True,
+        description='Whether the Franka Hand is mounted; without it the flange is the tool',
+        read_only=True,
+    )
     speed_scale: float = parameter(
         0.3,
         description="Share of the arm's speed and acceleration limits that a plan may use",

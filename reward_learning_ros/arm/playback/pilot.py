@@ -34,7 +34,9 @@ _LETTING_GO_SEC = 0.5
 # Changes of the shift below this are not worth a new motion.
 _SMALLEST_SHIFT_M = 5e-4
 
-MOVING = (PlaybackState.HOMING, PlaybackState.PLAYING)
+MOVING = tuple(state for state in PlaybackState if state.is_moving)
+# On the way to where a plan goes on, or home.
+_ON_THE_WAY = (PlaybackState.APPROACHING, PlaybackState.HOMING)
 
 
 class Goal(enum.Enum):
@@ -65,6 +67,7 @@ class Pilot:
         refused_plan: why the latest plan is not played, empty if it is.
         gives_way: whether the set-point follows the arm, because somebody pushed it too hard.
         is_pushed: whether somebody still does.
+        is_shift_limited: whether the arm could not follow the latest shift of the plan.
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class Pilot:
         self.refused_plan = ''
         self.gives_way = False
         self.is_pushed = False
+        self.is_shift_limited = False
         self._pushed_sec, self._pushed_to_rad = -np.inf, planner.home_rad
         self._config = planner.config
         self._view = view
@@ -126,6 +130,7 @@ class Pilot:
         if size > self._config.largest_shift_m:
             allowed = self._config.largest_shift_m
             self.warning = f'a shift of {size:.2f} m is not taken; allowed: {allowed:.2f}'
+            self.is_shift_limited = True
             return
         self._wanted_shift_m = np.array(deformation.shift)
 
@@ -182,7 +187,7 @@ class Pilot:
         elif self.state is PlaybackState.PLAYING:
             if not replanning.waits_for_rest:
                 self._join(path, now)
-        elif self.state is PlaybackState.HOMING or self.rests(now):
+        elif self.state is PlaybackState.APPROACHING or self.rests(now):
             assert self.rest is not None, 'the arm is on its way along a plan'
             # A new plan holds what was taught: no shift of it.
             parameter = min(self.rest.parameter(now.steady_sec), LAST_PARAMETER)
@@ -202,11 +207,7 @@ class Pilot:
             else:
                 self._follow_shift(now)
                 return self._take_planned(now)
-        elif (
-            self.state is PlaybackState.HOMING
-            and self._replanning.pending is None
-            and self.rests(now)
-        ):
+        elif self.state in _ON_THE_WAY and self._replanning.pending is None and self.rests(now):
             return self._arrive(now)
         return None
 
@@ -242,15 +243,18 @@ class Pilot:
             else:
                 # A person pushes against what the arm can do: it stays where it could go.
                 self.warning = f'the plan is not shifted further: {error}'
-                self._wanted_shift_m = self._shift_m
+                self._wanted_shift_m = self.shift_m
+                self.is_shift_limited = True
             return None
         if motion is None:
             return None
         if pending.new_path is not None:
             self._note_plan()
+        if pending.purpose is Purpose.JOIN:
+            self.is_shift_limited = False
         if pending.purpose is Purpose.STAND:
             self.rest = motion
-            if self.state is PlaybackState.HOMING:
+            if self.state is PlaybackState.APPROACHING:
                 self._go_on(now)
             return None
         return motion
@@ -280,7 +284,7 @@ class Pilot:
         return None
 
     def _follow_shift(self, now: Now) -> None:
-        change = float(np.linalg.norm(self._wanted_shift_m - self._shift_m))
+        change = float(np.linalg.norm(self._wanted_shift_m - self.shift_m))
         is_busy = self._replanning.pending is not None or self._replanning.waiting is not None
         if change < _SMALLEST_SHIFT_M or is_busy or now.steady_sec < self._next_replan_sec:
             return
@@ -289,7 +293,7 @@ class Pilot:
         self._join(self.rest.planned_path.shifted(self._wanted_shift_m), now)
 
     @property
-    def _shift_m(self) -> Array:
+    def shift_m(self) -> Array:
         """By how much the plan is shifted at the end of what was sent, (3,)."""
         return np.zeros(3) if self.rest is None else self.rest.planned_path.shift_m
 
@@ -309,6 +313,7 @@ class Pilot:
 
     def _note_plan(self) -> None:
         self._wanted_shift_m = np.zeros(3)
+        self.is_shift_limited = False
         self.refused_plan = self.warning = ''
 
     def _refuse_plan(self, error: RewardLearningError) -> None:
@@ -319,7 +324,7 @@ class Pilot:
         """Begin to go to what is left of the plan, or home."""
         self.goal = goal
         self._approach(now)
-        self.go(PlaybackState.HOMING)
+        self.go(PlaybackState.HOMING if goal is Goal.HOME else PlaybackState.APPROACHING)
 
     def _target_rad(self, now: Now) -> Array:
         if self.goal is Goal.HOME:

@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 
 _SHORTEST_APPROACH_SEC = 1.0
 # The rest of a plan takes at least this long, so that its end has time to slow down in.
+# So near to the edge of the workspace a plan is shifted, and no nearer.
+_EDGE_M = 0.01
 _SHORTEST_REST_SEC = 0.3
 # While the arm moves, it does not slow down by more than this. But however little is left of a
 # plan, another one may be far away: to join it, so much time may be taken.
@@ -58,7 +60,7 @@ class MotionPlanner:
     command_limits: ArmLimits = field(init=False)
 
     def __post_init__(self) -> None:
-        description = franka_arm(prefix=self.config.prefix)
+        description = franka_arm(prefix=self.config.prefix, hand=self.config.hand)
         workspace = WorkspaceBox(
             lower_m=_corner(self.config.workspace_lower_m),
             upper_m=_corner(self.config.workspace_upper_m),
@@ -176,12 +178,29 @@ class MotionPlanner:
         join_scaling = _MAX_JOIN_SEC / duration if is_other else 0.0
         return self._along(
             path.plan,
-            path.plan.positions + path.shift_m,
+            self._shifted(path),
             duration,
             start,
             parameter,
             start_speed=speed / left,
             max_time_scaling=max(_MAX_REST_SCALING, join_scaling),
+        )
+
+    def _shifted(self, path: PlannedPath) -> Array:
+        """Return where the waypoints (n, 3) are shifted to, those of the rest at most to the edge.
+
+        A person who pushes the arm down here does not mean it to hit the table later.
+        """
+        planned_m = path.plan.positions
+        if not path.shift_m.any():
+            return planned_m
+        lower_m = np.array(self.config.workspace_lower_m) + _EDGE_M
+        upper_m = np.array(self.config.workspace_upper_m) - _EDGE_M
+        # A plan that is nearer to the edge itself stays where it is.
+        return np.clip(
+            planned_m + path.shift_m,
+            np.minimum(lower_m, planned_m),
+            np.maximum(upper_m, planned_m),
         )
 
     def to_configuration(

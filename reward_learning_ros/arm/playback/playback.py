@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 import numpy as np
 from numpy.typing import NDArray
 
+from reward_learning_ros.arm.curve import curve
 from reward_learning_ros.arm.playback.background import SynchronousExecutor
 from reward_learning_ros.arm.playback.drive import PlaybackRefusedError
 from reward_learning_ros.arm.playback.guards import ArmView, Guards, Objection
@@ -103,7 +104,19 @@ class Playback:
             faults=pilot.faults,
             last_fault=pilot.last_fault,
             stamp_ns=max(now.ros_ns, 0),
+            shift_m=self._shift_m(now),
+            is_shift_limited=pilot.is_shift_limited,
         )
+
+    def _shift_m(self, now: Now) -> Array:
+        """Return how far (3,) the set-point is off the plan now, by the shift and its ramps."""
+        pilot, motion = self._pilot, self._pilot.drive.motion
+        if pilot.state is not PlaybackState.PLAYING or motion is None or pilot.rest is None:
+            return pilot.shift_m
+        plan = pilot.rest.at(now.steady_sec).planned_path.plan
+        planned_m = curve(plan.positions, [pilot.rest.parameter(now.steady_sec)]).value[0]
+        joints_rad = motion.state(now.steady_sec).positions_rad
+        return np.asarray(self.planner.kinematics.tool_poses(joints_rad)[0] - planned_m)
 
     def not_ready(self) -> str | None:
         """Say why a start, or where one can resume a resume, would be refused; None if not."""
@@ -224,8 +237,9 @@ class Playback:
                 self._pilot.hold(objection.reason, gives_way=objection.is_push)
             elif self._pilot.gives_way and not objection.is_push:
                 self._pilot.halt()
-            if self.view.mode is not None and not self.view.mode.follows_commands:
-                # Its brakes hold it. What it was still to be told would move it on release.
+            if not self.view.follows_commands:
+                # What it was still to be told would move it when its brakes are released, or when
+                # its controller is activated again, which then holds where the arm is.
                 self._pilot.drive.abandon()
         self._pilot.is_pushed = self._guards.is_pushed(self.view)
         return self._pilot.command(now)

@@ -25,14 +25,14 @@ class RequestAges:
         self._max_gap_sec = max_gap_sec
         self._clock = clock
         self._awake_sec = clock()
-        self._refuses_until_sec = -float('inf')
+        self._woke_sec = -float('inf')
         self._are_known = True
 
     def stay_awake(self) -> None:
         """Take note that playback is awake; to be called again and again."""
         now_sec = self._clock()
         if now_sec - self._awake_sec > self._max_gap_sec:
-            self._refuses_until_sec = now_sec + _WAKING_SEC
+            self._woke_sec = now_sec
         self._awake_sec = now_sec
 
     def refusal(self, age_sec: float | None) -> str | None:
@@ -49,6 +49,9 @@ class RequestAges:
                 f'this was asked {age_sec:.2f} s ago; allowed: {MAX_REQUEST_AGE_SEC:.2f}; '
                 'ask again'
             )
+        if self._clock() - age_sec < self._woke_sec:
+            # What came between, such as a stop that was pressed and released, nobody here saw.
+            return 'this was asked during a sleep; ask again'
         if age_sec < -MAX_REQUEST_AGE_SEC:
             return (
                 f'the clock of who asks is {-age_sec:.2f} s ahead; '
@@ -58,6 +61,6 @@ class RequestAges:
 
     def refuses_all(self) -> str | None:
         """Say why every request is refused now, None if none is for being old."""
-        if self._are_known or self._clock() >= self._refuses_until_sec:
+        if self._are_known or self._clock() >= self._woke_sec + _WAKING_SEC:
             return None
         return 'playback was asleep: ask again in a second'

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from reward_learning_ros.arm.curve import curve, progress, time_fractions, travel
 from reward_learning_ros.core.errors import InvalidInputError
@@ -20,9 +23,9 @@ def test_curve_meets_every_waypoint(count):
     np.testing.assert_allclose(curve(waypoints, knots).value, waypoints, atol=1e-12)
 
 
-@pytest.mark.parametrize('seed', range(10))
-def test_curve_never_leaves_the_range_of_neighbouring_waypoints(seed):
-    waypoints = random_waypoints(seed)
+@settings(max_examples=50)
+@given(waypoints=arrays(float, (8, 3), elements=st.floats(-1.0, 1.0)))
+def test_curve_never_leaves_the_range_of_neighbouring_waypoints(waypoints):
     value = curve(waypoints, FINE).value
     segment = np.minimum((FINE * 7).astype(int), 6)
     lower = np.minimum(waypoints[:-1], waypoints[1:])[segment]
@@ -31,7 +34,8 @@ def test_curve_never_leaves_the_range_of_neighbouring_waypoints(seed):
     assert (value <= upper + 1e-12).all()
 
 
-@pytest.mark.parametrize('seed', range(5))
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32 - 1))
 def test_derivatives_are_those_of_the_curve_and_continuous(seed):
     waypoints = random_waypoints(seed)
     samples = curve(waypoints, FINE)

@@ -3,6 +3,8 @@
 import mujoco
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from reward_learning_ros.arm.curve import curve
@@ -72,11 +74,16 @@ def test_smallest_singular_value_is_tight_where_it_matters_and_never_too_small()
             assert estimate == pytest.approx(exact, rel=0.02, abs=1e-6)
 
 
-@pytest.mark.parametrize('seed', range(5))
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**32 - 1))
 def test_path_meets_its_waypoints_with_the_gripper_down(seed):
-    trajectories = random_trajectories(30, seed)
+    trajectories = random_trajectories(15, seed)
     for trajectory in trajectories[KINEMATICS.reachable(trajectories)]:
-        joints = KINEMATICS.follow(trajectory).waypoint_joints_rad
+        try:
+            joints = KINEMATICS.follow(trajectory).waypoint_joints_rad
+        except UnreachablePlanError:
+            # The finer sampling of a plan may find what the fast check steps over: see below.
+            continue
         positions, rotations = KINEMATICS.tool_poses(joints)
         np.testing.assert_allclose(positions, trajectory, atol=3e-5)
         np.testing.assert_allclose(rotations, np.tile(GRIPPER_DOWN, (4, 1, 1)), atol=2e-4)

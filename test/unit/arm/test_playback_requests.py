@@ -45,7 +45,17 @@ def test_a_request_from_a_clock_far_ahead_is_refused(ages):
 def test_a_request_made_after_a_sleep_is_a_consent_at_once(clock, ages):
     wake_after(clock, ages, 5.0)
     assert ages.refuses_all() is None
+    clock.now_sec += 0.05
     assert ages.refusal(0.02) is None
+
+
+@pytest.mark.parametrize('age_sec', [0.1, 0.5, 0.95])
+def test_a_request_made_during_a_sleep_is_refused_however_short_it_was(clock, ages, age_sec):
+    wake_after(clock, ages, 0.9)
+    clock.now_sec += 0.05
+    assert 'during a sleep' in ages.refusal(age_sec)
+    clock.now_sec += 1.0
+    assert ages.refusal(age_sec) is None
 
 
 def test_without_known_ages_all_are_refused_for_a_second_after_a_sleep(clock, ages):

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, reject, settings
+from hypothesis import strategies as st
 
 from reward_learning_ros.arm.description import FR3
 from reward_learning_ros.arm.kinematics import (
@@ -10,7 +12,7 @@ from reward_learning_ros.arm.kinematics import (
     Reason,
     UnreachablePlanError,
 )
-from reward_learning_ros.arm.limits import ArmLimits, LimitError, WorkspaceBox, check_set_points
+from reward_learning_ros.arm.limits import ArmLimits, WorkspaceBox, check_set_points
 from reward_learning_ros.arm.timing import MotionState, plan_joint_motion, plan_motion, time_path
 from reward_learning_ros.core.errors import InvalidInputError
 
@@ -77,10 +79,11 @@ def assert_smooth(trajectory):
     assert largest_step < 0.02 * np.abs(points.accelerations_rad_s2).max()
 
 
-@pytest.mark.parametrize('duration_sec', [0.2, 2.0, 20.0])
-@pytest.mark.parametrize('seed', range(4))
-def test_random_plans_stay_inside_the_limits_on_a_fine_grid(seed, duration_sec):
-    for positions in reachable_plans(5, seed):
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32 - 1), duration_sec=st.floats(0.2, 20.0))
+def test_random_plans_are_smooth_and_stay_inside_the_workspace(seed, duration_sec):
+    """The other limits: `test_time_scaling.py`, with starts and speeds of any kind."""
+    for positions in reachable_plans(1, seed):
         trajectory = plan(positions, duration_sec)
         assert fine_violations(trajectory) == ()
         assert_smooth(trajectory)
@@ -129,21 +132,28 @@ def test_motion_holds_before_its_start_and_after_its_end():
     np.testing.assert_array_equal(points.velocities_rad_s, 0.0)
 
 
-@pytest.mark.parametrize('time_sec', [0.1, 0.7, 1.5, 2.2, 2.9])
-@pytest.mark.parametrize('seed', range(3))
-def test_replacing_a_plan_in_mid_motion_has_no_step_and_stays_inside(seed, time_sec):
-    first, second = reachable_plans(2, seed=30 + seed)
+@settings(max_examples=15)
+@given(seed=st.integers(0, 2**32 - 1), time_sec=st.floats(0.1, 2.9))
+def test_replacing_a_plan_in_mid_motion_has_no_step_and_ends_where_the_new_one_does(
+    seed, time_sec
+):
+    plans = reachable_plans(2, seed)
+    assume(len(plans) == 2)
+    first, second = plans
     state = plan(first, 3.0).state(time_sec)
     tool = KINEMATICS.tool_poses(state.positions_rad)[0]
     replacement = np.concatenate([tool[None], np.linspace(tool, second[-1], 5)[1:]])
-    trajectory = plan(replacement, 3.0, start=state)
+    try:
+        trajectory = plan(replacement, 3.0, start=state)
+    except UnreachablePlanError:
+        # The straight way between two plans may not be one.
+        reject()
     taken_over = trajectory.state(0.0)
     np.testing.assert_allclose(taken_over.positions_rad, state.positions_rad, atol=1e-12)
     np.testing.assert_allclose(taken_over.velocities_rad_s, state.velocities_rad_s, atol=1e-12)
     np.testing.assert_allclose(
         taken_over.accelerations_rad_s2, state.accelerations_rad_s2, atol=1e-9
     )
-    assert fine_violations(trajectory) == ()
     assert_smooth(trajectory)
     end = KINEMATICS.tool_poses(trajectory.state(100.0).positions_rad)[0]
     np.testing.assert_allclose(end, second[-1], atol=1e-4)
@@ -171,16 +181,6 @@ def test_an_offset_from_the_path_fades():
         trajectory.state(8.0).positions_rad, path.joints_rad[-1], atol=1e-12
     )
     assert fine_violations(trajectory) == ()
-
-
-def test_a_motion_that_no_slowing_can_save_is_refused():
-    path = KINEMATICS.follow(PRESS_PLAN)
-    start = MotionState(
-        positions_rad=[*path.joints_rad[0, :3], -0.16, *path.joints_rad[0, 4:]],
-        velocities_rad_s=[0.0, 0.0, 0.0, 2.5, 0.0, 0.0, 0.0],
-    )
-    with pytest.raises(LimitError, match='fr3_joint4'):
-        time_path(path, duration_sec=3.0, limits=LIMITS, kinematics=KINEMATICS, start=start)
 
 
 def plan_joints(joints, duration_sec):

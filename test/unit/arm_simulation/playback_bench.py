@@ -52,6 +52,7 @@ class Faults:
     pose_silent: bool = False
     tool_offset_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
     controller_lost: bool = False
+    controller_inactive: bool = False
     playback_dead: bool = False
     other_publishers: int = 0
     clock_offset_ns: int = 0
@@ -162,6 +163,7 @@ class Bench:
         view.mode, view.mode_reason = self.arm.mode, self.arm.mode_reason
         view.command_subscribers = 0 if faults.controller_lost else 1
         view.command_publishers = 1 + faults.other_publishers
+        view.inactive_controllers = ('controller',) if faults.controller_inactive else ()
         if faults.playback_dead:
             return
         self.executor.work()
@@ -169,7 +171,8 @@ class Bench:
         if command is None:
             return
         self.commands.append(command)
-        if faults.controller_lost or not self.arm.mode.follows_commands:
+        is_deaf = faults.controller_lost or faults.controller_inactive
+        if is_deaf or not self.arm.mode.follows_commands:
             return
         self.arm.command(
             JointTrajectory(
@@ -181,6 +184,11 @@ class Bench:
                 accelerations=command.accelerations_rad_s2,
             )
         )
+
+    def activate_controller(self) -> None:
+        """Let it hold where the arm is, as joint_trajectory_controller does."""
+        self.faults.controller_inactive = False
+        self.arm._follower.hold(self.arm.joints_rad, self.arm.time_ns)
 
     def tool_set_points(self) -> np.ndarray:
         positions = np.array(self.set_points)[:, 0]

@@ -143,7 +143,30 @@ def test_a_shift_beyond_reach_is_followed_as_far_as_it_goes(bench):
     bench.playback.set_deformation(far)
     bench.run_until(PlaybackState.FINISHED)
     assert 'not shifted further' in bench.playback.warning
+    status = bench.playback.status()
+    assert status.is_shift_limited
+    np.testing.assert_array_equal(status.shift_m, 0.0)
     assert_smooth(bench)
+
+
+def test_the_status_tells_the_shift_that_the_arm_follows(bench):
+    bench.start(play_sec=0.5)
+    shift = [0.0, -0.03, 0.0]
+    near = Deformation(stamp_ns=bench.arm.time_ns, frame_id='fr3_link0', shift=shift)
+    bench.playback.set_deformation(near)
+    bench.run(1.0)
+    status = bench.playback.status()
+    np.testing.assert_allclose(status.shift_m, shift, atol=1e-6)
+    assert not status.is_shift_limited
+    far = dataclasses.replace(near, stamp_ns=bench.arm.time_ns, shift=[0.39, 0.0, 0.0])
+    bench.playback.set_deformation(far)
+    bench.run(0.5)
+    status = bench.playback.status()
+    np.testing.assert_allclose(status.shift_m, shift, atol=1e-6)
+    assert status.is_shift_limited
+    bench.playback.set_deformation(dataclasses.replace(far, shift=[0.0, -0.02, 0.0]))
+    bench.run(0.5)
+    assert not bench.playback.status().is_shift_limited
 
 
 def test_paused_it_rests_on_its_path_and_resumes_from_there(bench):
@@ -175,6 +198,7 @@ def test_home_brings_it_home(bench):
     bench.playback.pause()
     bench.run(1.0)
     bench.playback.home()
+    assert bench.playback.state is PlaybackState.HOMING
     bench.run_until(PlaybackState.IDLE)
     bench.run(0.1)
     home = bench.arm.kinematics.description.home_rad
@@ -238,6 +262,10 @@ def lost_controller(bench):
     bench.faults.controller_lost = True
 
 
+def inactive_controller(bench):
+    bench.faults.controller_inactive = True
+
+
 FAULTS = [
     (silent_joints, 'robot state is'),
     (silent_torque, 'external torque is'),
@@ -248,6 +276,7 @@ FAULTS = [
     (clock_behind, 'the clock jumped by -5.00 s'),
     (second_publisher, 'other publisher'),
     (lost_controller, 'no controller listens'),
+    (inactive_controller, 'not active: controller'),
 ]
 
 
@@ -284,7 +313,7 @@ def test_a_fault_makes_it_hold_say_why_and_wait_for_a_resume(bench, inject, word
     assert_smooth(bench)
 
 
-@pytest.mark.parametrize('state', [PlaybackState.HOMING, PlaybackState.PLAYING])
+@pytest.mark.parametrize('state', [PlaybackState.APPROACHING, PlaybackState.PLAYING])
 def test_a_fault_is_noticed_on_every_way(bench, state):
     bench.playback.set_plan(straight_plan(bench.arm.time_ns))
     bench.playback.start()
@@ -360,6 +389,26 @@ def test_a_stop_that_is_released_soon_does_not_let_the_arm_move_on(bench, presse
     held = bench.arm.set_point[0].copy()
     bench.run(2.0)
     np.testing.assert_array_equal(bench.arm.set_point[0], held)
+
+
+@pytest.mark.parametrize('inactive_sec', [0.04, 0.2, 2.0])
+def test_a_controller_that_is_activated_again_is_not_told_of_the_motion_of_before(
+    bench, inactive_sec
+):
+    bench.start(play_sec=1.2)
+    inactive_controller(bench)
+    bench.run(inactive_sec)
+    assert bench.playback.state is PlaybackState.FAULT
+    bench.activate_controller()
+    bench.run(0.001)
+    held = bench.arm.set_point[0].copy()
+    bench.run(2.0)
+    np.testing.assert_array_equal(bench.arm.set_point[0], held)
+    assert np.abs(bench.arm.joint_speeds_rad_s).max() < 0.01
+    bench.set_points.clear()
+    bench.playback.resume()
+    bench.run_until(PlaybackState.FINISHED)
+    assert_smooth(bench)
 
 
 def test_asleep_for_longer_than_its_horizon_it_holds(bench):
@@ -440,3 +489,20 @@ def test_without_a_plan_there_is_no_start(bench):
     with pytest.raises(PlaybackRefusedError, match='no plan'):
         bench.playback.start()
     assert bench.playback.state is PlaybackState.IDLE
+
+
+@pytest.mark.parametrize('requires_mode', [False, True])
+def test_a_real_arm_does_not_set_off_without_a_tool_pose_to_compare(requires_mode):
+    bench = Bench(config=PlaybackParameters(requires_mode=requires_mode))
+    bench.give(straight_plan(bench.arm.time_ns))
+    assert bench.playback.not_ready() is None
+    bench.faults.pose_silent = True
+    for pose in (None, np.full(7, np.nan)):
+        bench.playback.view.pose.values = pose
+        reason = bench.playback.not_ready()
+        assert ('tool pose' in reason) if requires_mode else reason is None
+    bench.run(0.5)
+    bench.playback.view.pose.take(np.zeros(7), bench.arm.time_ns, bench.now().steady_sec)
+    assert 'has length 0.000' in bench.playback.not_ready()
+    with pytest.raises(PlaybackRefusedError, match='quaternion'):
+        bench.playback.start()

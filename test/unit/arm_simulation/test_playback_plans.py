@@ -148,7 +148,7 @@ def test_a_plan_that_comes_on_the_way_to_the_start_is_gone_to(bench):
     bench.give(first)
     bench.playback.start()
     bench.run(0.6)
-    assert bench.playback.state is PlaybackState.HOMING
+    assert bench.playback.state is PlaybackState.APPROACHING
     assert bench.speed() > 0.01
     other = straight_plan(bench.arm.time_ns, start=(0.4, -0.2, 0.4), end=(0.55, -0.1, 0.3))
     bench.playback.set_plan(other)
@@ -187,7 +187,7 @@ def test_plans_at_random_moments_with_halts_in_between_are_played_as_named():
         bench.run(0.02 * rng.integers(0, 12))
         action = rng.choice(['nothing', 'nothing', 'pause', 'shift', 'fault', 'stop'])
         playback = bench.playback
-        is_moving = playback.state in (PlaybackState.HOMING, PlaybackState.PLAYING)
+        is_moving = playback.state in (PlaybackState.APPROACHING, PlaybackState.PLAYING)
         if action == 'pause' and is_moving:
             playback.pause()
         elif action == 'stop':

@@ -87,3 +87,10 @@ def test_controllers_that_nobody_knows_of_are_not_taken_for_active():
     (check,) = check_controllers(None, ('arm',), reason='it does not answer')
     assert check.blocks
     assert 'it does not answer' in check.found
+
+
+def test_a_reflex_by_a_force_below_that_of_a_push_is_refused():
+    check = check_thresholds(PreflightParameters(reflex_force_n=1.0), STOP)
+    assert check.blocks
+    assert 'reflex of 1 N' in check.advice
+    assert check_stiffness(PreflightParameters(reflex_force_n=40.0), Kinematics(), HOME).blocks

@@ -251,3 +251,21 @@ def test_the_bias_depends_on_the_pose_and_not_on_time():
 def test_one_number_for_each_joint_is_required(name):
     with pytest.raises(ParameterError, match=name):
         SimulationParameters(**{name: (1.0, 2.0)})
+
+
+def test_a_stop_that_is_pressed_and_released_does_not_end_a_reflex():
+    arm = SimulatedArm()
+    arm.push([0.0, 0.0, -90.0, 0.0, 0.0, 0.0])
+    for _ in range(50):
+        arm.step()
+    assert arm.mode is RobotMode.REFLEX
+    reason = arm.mode_reason
+    arm.set_user_stop(True)
+    assert arm.mode is RobotMode.USER_STOPPED
+    arm.set_user_stop(False)
+    assert (arm.mode, arm.mode_reason) == (RobotMode.REFLEX, reason)
+    arm.recover()
+    assert arm.mode is RobotMode.MOVE
+    arm.set_user_stop(True)
+    arm.set_user_stop(False)
+    assert arm.mode is RobotMode.MOVE
