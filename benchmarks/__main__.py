@@ -17,15 +17,15 @@ RESULTS = Path(__file__).parent / 'results'
 NOT_RUN = (
     '__main__',
     'acceptance',
+    'arm_sessions',
     'arm_stream',
     'faults',
-    'ideal_sessions',
     'pushed_arm',
     'scalar_press',
 )
 
-# Only if they are named: these take an hour.
-LONG = ('learning',)
+# Only if they are named: these take many minutes.
+LONG = ('guided_arm', 'learning')
 
 
 def main() -> int:

@@ -16,6 +16,7 @@ from reward_learning_ros.arm.playback import Now, Playback, PlaybackParameters
 from reward_learning_ros.arm.simulation import SimulatedArm
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
 from reward_learning_ros.interface import (
+    ContactReport,
     Deformation,
     JointTrajectory,
     Plan,
@@ -23,7 +24,7 @@ from reward_learning_ros.interface import (
     PlaybackStatus,
 )
 from reward_learning_ros.sensing.arrivals import interleave
-from reward_learning_ros.sensing.deltas import CorrectionRecorder, RecordedCorrection
+from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.ordering import StreamOrderer
 from reward_learning_ros.sensing.playback_feed import PlaybackFeed
 from reward_learning_ros.sensing.samples import NANOSECONDS, Stream
@@ -114,7 +115,7 @@ class PushedArm:
         self.twin = None if self.yields else Station(self.simulation)
         self.feed = PlaybackFeed(self.recorder.timeline)
         self.orderer = StreamOrderer()
-        self.corrections: list[RecordedCorrection] = []
+        self.contacts: list[ContactReport] = []
         self.pushes: list[Push] = []
         # When each push really began, and how far the tool was then from where it would be.
         self.truths_m: list[np.ndarray] = []
@@ -215,7 +216,7 @@ class PushedArm:
                 }
             )
         )
-        self.corrections += self.recorder.process(block)
+        self.contacts += self.recorder.process(block)
         self._play()
 
     def _tell(self) -> None:

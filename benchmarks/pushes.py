@@ -92,21 +92,21 @@ def push_one(seed: int, *, yields: bool) -> Outcome:
         [
             index
             for index, push in enumerate(arm.pushes)
-            if correction.onset_ns / NANOSECONDS < push.end_sec
-            and correction.end_ns / NANOSECONDS > push.start_sec
+            if contact.onset_ns / NANOSECONDS < push.end_sec
+            and contact.end_ns / NANOSECONDS > push.start_sec
         ]
-        for correction in arm.corrections
+        for contact in arm.contacts
     ]
     claims = np.bincount([i for owner in owners for i in owner], minlength=len(arm.pushes))
     onsets_sec, errors_m, angles_deg = [], [], []
-    for owner, correction in zip(owners, arm.corrections, strict=True):
+    for owner, contact in zip(owners, arm.contacts, strict=True):
         if len(owner) != 1 or claims[owner[0]] != 1:
             continue
         push, truth = arm.pushes[owner[0]], arm.truths_m[owner[0]]
-        onsets_sec.append(abs(correction.onset_ns / NANOSECONDS - push.start_sec))
-        errors_m.append(float(np.linalg.norm(correction.vector_m - truth)))
-        size = np.linalg.norm(truth) * np.linalg.norm(correction.vector_m)
-        cosine = np.clip(truth @ correction.vector_m / size, -1.0, 1.0)
+        onsets_sec.append(abs(contact.onset_ns / NANOSECONDS - push.start_sec))
+        errors_m.append(float(np.linalg.norm(contact.displacement_m - truth)))
+        size = np.linalg.norm(truth) * np.linalg.norm(contact.displacement_m)
+        cosine = np.clip(truth @ contact.displacement_m / size, -1.0, 1.0)
         angles_deg.append(float(np.degrees(np.arccos(cosine))))
     return Outcome(
         pushes=len(arm.pushes),
@@ -154,7 +154,7 @@ def leave_alone(seed: int) -> tuple[int, int]:
     for learning_sec in (LEARNING_SEC, 0.0):
         arm = _arm(seed, yields=True, learning_sec=learning_sec)
         arm.run(seconds=UNPUSHED_SEC_PER_SEED)
-        counts.append(len(arm.corrections))
+        counts.append(len(arm.contacts))
     return counts[0], counts[1]
 
 

@@ -3,6 +3,7 @@
 import os
 import signal
 
+import pytest
 from hypothesis import settings
 
 # A shell starts what runs in the background with Ctrl-C ignored, and then so does all that the
@@ -16,6 +17,19 @@ if os.environ.get('ROS_DISTRO') == 'humble':
 else:
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
 
+# A minute or more each, the longest first; then whole folders.
+LONGEST = (
+    'test_session_recovery.py',
+    'test_environment_making.py',
+    'test_session.py',
+    'test_motion_faults.py',
+    'test_session_teleoperated.py',
+    'test_playback_safety.py',
+    'test_consent.py',
+    'test_kernel_cache.py',
+)
+PARTS = ('system', 'nodes', 'unit')
+
 # Continuous integration tries the same examples each time; whoever runs the tests by hand tries
 # others too, and those that failed once are tried first (`.hypothesis`).
 settings.register_profile('default', deadline=None, print_blob=True)
@@ -23,10 +37,31 @@ settings.register_profile('ci', settings.get_profile('default'), derandomize=Tru
 settings.load_profile('ci' if os.environ.get('CI') else 'default')
 
 
-def pytest_configure(config):
-    """Start files in the order of collection: xdist would leave the long few of them to the end.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """Run one file more at a time than there are cores: those of processes wait half their time.
 
-    It takes files of many tests for long ones, but a system test is a minute on its own.
+    More than eight would not be sooner over, only busier.
+    """
+    return min(len(os.sched_getaffinity(0)) + 1, 8)
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take longest: the many short ones then fill what is left."""
+    items.sort(key=lambda item: _rank(item.path))
+
+
+def _rank(path):
+    if path.name in LONGEST:
+        return LONGEST.index(path.name)
+    part = next((name for name in PARTS if name in path.parts), PARTS[-1])
+    return len(LONGEST) + PARTS.index(part)
+
+
+def pytest_configure(config):
+    """Start files in the order of collection, made above.
+
+    xdist takes files of many tests for long ones, but a system test is a minute on its own.
     """
     if hasattr(config.option, 'loadscopereorder'):
         config.option.loadscopereorder = False

@@ -13,7 +13,7 @@ from reward_learning_ros.bags.published_study import Recording, corrections_of
 from reward_learning_ros.bags.reading import BagReader
 from reward_learning_ros.bags.recording import BagWriter
 from reward_learning_ros.bags.serializing import (
-    serialized_correction,
+    serialized_corrections,
     serialized_diagnostic,
     serialized_plan,
     serialized_status,
@@ -30,6 +30,7 @@ from reward_learning_ros.interface import (
     Correction,
     ParticipantState,
     ParticipantStatus,
+    PassCorrections,
     Plan,
     PlaybackState,
     PlaybackStatus,
@@ -46,7 +47,7 @@ _NANOSECONDS = 1_000_000_000
 def write_corrections(
     path: Path,
     plans: Sequence[Plan],
-    corrections: Sequence[Correction],
+    corrections: Sequence[PassCorrections | Correction],
     theta_star: np.ndarray | None = None,
 ) -> None:
     """Write a bag in which plans are played and corrected, as a session would have recorded it.
@@ -54,7 +55,7 @@ def write_corrections(
     Args:
         path: Folder of the bag; must not be there yet.
         plans: What was shown.
-        corrections: Of those plans.
+        corrections: Of those plans; what is known of each pass, or of each contact.
         theta_star: (d,) what the person wants, where that is known.
 
     Raises:
@@ -80,9 +81,8 @@ def write_corrections(
                 progress=share,
             )
             rows.append((time_ns, names[STATUS], serialized_status(status)))
-    for correction in corrections:
-        end_ns = correction.stamp_ns + round(correction.duration_sec * _NANOSECONDS)
-        rows.append((end_ns, names[CORRECTIONS], serialized_correction(correction)))
+    for record in corrections:
+        rows.append((_told_ns(record), names[CORRECTIONS], serialized_corrections(record)))
     if theta_star is not None:
         told = participant_diagnostic_of(
             ParticipantStatus(state=ParticipantState.CONTENT, theta=theta_star, beta=0.0)
@@ -100,6 +100,14 @@ def write_corrections(
     for time_ns, topic, data in sorted(rows, key=lambda row: row[0]):
         writer.write(topic, time_ns, data)
     writer.close()
+
+
+def _told_ns(record: PassCorrections | Correction) -> int:
+    """Return when all of it was known: after the last waypoint, or at the end of the contact."""
+    if isinstance(record, Correction):
+        return record.end_ns
+    last_sec = float(record.times_sec[-1]) if len(record.times_sec) else 0.0
+    return record.plan_stamp_ns + round(last_sec * _NANOSECONDS)
 
 
 def copy_bag(source: Path, target: Path) -> list[Problem]:

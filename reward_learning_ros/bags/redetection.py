@@ -19,31 +19,31 @@ from reward_learning_ros.bags.session_records import (
     read_record,
 )
 from reward_learning_ros.bags.session_topics import PLAN, STATUS, SessionTopics
-from reward_learning_ros.interface import Correction, Plan, PlaybackState, PlaybackStatus
+from reward_learning_ros.interface import PassCorrections, Plan, PlaybackState, PlaybackStatus
 from reward_learning_ros.parameters import parameter
 from reward_learning_ros.sensing.arrivals import Arrivals
 from reward_learning_ros.sensing.contact import ContactParameters
-from reward_learning_ros.sensing.deformation import DeformationParameters
-from reward_learning_ros.sensing.deltas import (
-    CorrectionCounts,
-    CorrectionRecorder,
-    RecordedCorrection,
-)
+from reward_learning_ros.sensing.deltas import CorrectionCounts, CorrectionRecorder
 from reward_learning_ros.sensing.displacement import DisplacementParameters
 from reward_learning_ros.sensing.ordering import OrderingParameters, StreamOrderer
+from reward_learning_ros.sensing.passes import PassParameters
 from reward_learning_ros.sensing.playback_feed import PlaybackFeed
 from reward_learning_ros.sensing.timeline import PlaybackTimeline
 
-_UNPUSHED = (PlaybackState.HOMING, PlaybackState.PLAYING)
+_UNPUSHED = (PlaybackState.APPROACHING, PlaybackState.HOMING, PlaybackState.PLAYING)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RedetectionParameters(
-    ContactParameters, DisplacementParameters, DeformationParameters, OrderingParameters
+    ContactParameters, DisplacementParameters, PassParameters, OrderingParameters
 ):
     """How corrections are found, as the correction recorder has it."""
 
     prefix: str = parameter('fr3', description='Prefix of joints and frames')
+    hand: bool = parameter(
+        True,
+        description='Whether the Franka Hand is mounted; without it the flange is the tool',
+    )
     unpushed_playbacks: int = parameter(
         0,
         description='During so many playbacks at first nobody pushed: they teach the bias',
@@ -58,14 +58,14 @@ class Redetection:
 
     Attributes:
         plans: all that are in the bag.
-        corrections: all that were found.
+        corrections: of each pass, if anything is known of it.
         counts: what became of the contacts.
         samples: how many samples of the arm there were.
         problems: what is wrong with the bag.
     """
 
     plans: tuple[Plan, ...]
-    corrections: tuple[Correction, ...]
+    corrections: tuple[PassCorrections, ...]
     counts: CorrectionCounts
     samples: int
     problems: tuple[Problem, ...]
@@ -89,7 +89,7 @@ def redetect(
     Raises:
         BagError: The bag has no plan, or no samples of the arm.
     """
-    description = franka_arm(prefix=parameters.prefix)
+    description = franka_arm(prefix=parameters.prefix, hand=parameters.hand)
     with naming_damage(bag):
         samples = ArmSamples(topics, description.joint_names)
         told = [topics[PLAN].name, *topics.names(STATUS)]
@@ -115,9 +115,7 @@ def redetect(
         problems.append(Problem(file=bag.path, topic=topics[PLAN].name, text=text))
     return Redetection(
         plans=tuple(search.plans.values()),
-        corrections=tuple(
-            correction.to_record(description.tool_frame) for correction in search.corrections
-        ),
+        corrections=tuple(search.corrections.values()),
         counts=search.recorder.counts,
         samples=count,
         problems=(*bag.problems, *samples.problems, *problems),
@@ -151,19 +149,19 @@ class _Search:
 
     def __init__(self, parameters: RedetectionParameters, kinematics: Kinematics) -> None:
         self._parameters = parameters
-        self._frame = kinematics.description.base_frame
         timeline = PlaybackTimeline()
         self._feed = PlaybackFeed(timeline)
         self._orderer = StreamOrderer(parameters)
         self.recorder = CorrectionRecorder(
             contact=parameters,
             displacement=parameters,
-            deformation=parameters,
+            passes=parameters,
             jacobian=kinematics.jacobian,
             timeline=timeline,
+            tool_frame=kinematics.description.tool_frame,
         )
         self.plans: dict[int, Plan] = {}
-        self.corrections: list[RecordedCorrection] = []
+        self.corrections: dict[int, PassCorrections] = {}
 
     def hear(self, record: Plan | PlaybackStatus, time_ns: int, *, has_status: bool) -> None:
         """Take a plan or a status."""
@@ -186,9 +184,17 @@ class _Search:
             0 < self._feed.playbacks <= self._parameters.unpushed_playbacks
             and self._feed.state in _UNPUSHED
         )
-        self.corrections += self.recorder.process(self._orderer.release_arrivals(arrivals))
+        self.recorder.process(self._orderer.release_arrivals(arrivals))
+        self._note()
 
     def end(self) -> None:
         """No more will come."""
-        self.corrections += self.recorder.process(self._orderer.flush())
-        self.corrections += self.recorder.close()
+        self.recorder.process(self._orderer.flush())
+        self.recorder.close()
+        self.recorder.passes.end()
+        self._note()
+
+    def _note(self) -> None:
+        for found in self.recorder.passes.take():
+            if len(found.times_sec):
+                self.corrections[found.plan_stamp_ns] = found

@@ -1,4 +1,4 @@
-"""θ inferred anew from a bag, by the code that infers it live."""
+"""θ inferred again from a bag, by the code that infers it live."""
 
 from __future__ import annotations
 
@@ -13,11 +13,22 @@ from reward_learning_ros.bags.errors import BagError
 from reward_learning_ros.bags.problems import Problem
 from reward_learning_ros.bags.reading import BagReader
 from reward_learning_ros.bags.redetection import RedetectionParameters, redetect
-from reward_learning_ros.bags.session_records import SessionRecords, records_of
+from reward_learning_ros.bags.session_records import (
+    active_corrections,
+    has_learned_from,
+    records_of,
+)
 from reward_learning_ros.bags.session_topics import SessionTopics
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.interface import Correction, Plan, ThetaSummary
-from reward_learning_ros.learning import Learner, LearningParameters, Lesson, learn
+from reward_learning_ros.interface import PassCorrections, Plan, ThetaSummary
+from reward_learning_ros.learning import (
+    Corrections,
+    InferenceResult,
+    Learner,
+    LearningParameters,
+    learn,
+    stamp_of,
+)
 from reward_learning_ros.learning.lesson import tool_paths_of
 
 
@@ -28,7 +39,8 @@ class Recorded:
     Attributes:
         path: of the session or bag.
         plans: all that were shown.
-        corrections: those that count, as undo and reset left them.
+        corrections: the active ones, as undo and reset left them: a record for each pass, or of an
+            older recording for each contact.
         published: the θ that was published for just these corrections; None if there is none.
         theta_star: (d,) what a simulated participant wants; None without one.
         problems: what is wrong with the bag.
@@ -36,7 +48,7 @@ class Recorded:
 
     path: Path
     plans: tuple[Plan, ...]
-    corrections: tuple[Correction, ...]
+    corrections: tuple[Corrections, ...]
     published: ThetaSummary | None
     theta_star: np.ndarray | None = None
     problems: tuple[Problem, ...] = ()
@@ -44,14 +56,14 @@ class Recorded:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reinference:
-    """What was learned anew.
+    """What was learned again.
 
     Attributes:
         recorded: what it was learned from.
         parameters: how it was learned.
         task: what was done.
         sequences: what it was learned from, as inference takes it.
-        lesson: θ and the plan that follows.
+        inferred: θ and the plan that follows.
         problems: what is wrong with the bag, or cannot be learned from.
     """
 
@@ -59,8 +71,16 @@ class Reinference:
     parameters: LearningParameters
     task: core.Task
     sequences: tuple[core.CorrectionSequence, ...]
-    lesson: Lesson
+    inferred: InferenceResult
     problems: tuple[str, ...]
+
+    @property
+    def pushes(self) -> int:
+        """How many pushes it was learned from; of an older recording, corrections."""
+        return sum(
+            len(sequence) if sequence.pushed is None else int(sequence.pushed.sum())
+            for sequence in self.sequences
+        )
 
     @property
     def equals_published(self) -> bool | None:
@@ -68,7 +88,7 @@ class Reinference:
         published = self.recorded.published
         if published is None:
             return None
-        return bool(np.array_equal(published.table, self.lesson.theta.table))
+        return bool(np.array_equal(published.table, self.inferred.theta.table))
 
 
 def read_recorded(path: Path, topics: Mapping[str, str] | None = None) -> Recorded:
@@ -79,14 +99,16 @@ def read_recorded(path: Path, topics: Mapping[str, str] | None = None) -> Record
     """
     with BagReader(path) as bag:
         records = records_of(bag, SessionTopics(bag.path, bag.topics, topics or {}))
-    corrections = _that_count(records)
+    corrections = active_corrections(records.corrections, records.inference)
     if not corrections:
         raise BagError(f'{path}: holds no correction to learn from{_first(records.problems)}')
     published = None
-    if records.inference is not None and records.thetas:
-        stamps = tuple(correction.stamp_ns for correction in corrections)
-        if records.inference.learned_from_ns == stamps:
-            published = records.thetas[-1][1]
+    if (
+        records.inference is not None
+        and records.thetas
+        and has_learned_from(records.inference, corrections)
+    ):
+        published = records.thetas[-1][1]
     return Recorded(
         path=path,
         plans=records.plans,
@@ -104,7 +126,7 @@ def detect_recorded(
     *,
     on_progress: Callable[[int], None] | None = None,
 ) -> Recorded:
-    """Read plans, and find the corrections anew in the samples of the arm.
+    """Read plans, and find the corrections again in the samples of the arm.
 
     Raises:
         BagError: There is no bag, it has no plan or samples, or no correction was found.
@@ -138,7 +160,7 @@ def reinfer(
     on_progress: Callable[[core.Progress], None] | None = None,
     threads: int | None = None,
 ) -> Reinference:
-    """Learn anew from what was recorded: the same every time for the same arguments.
+    """Learn again from what was recorded: the same every time for the same arguments.
 
     Args:
         recorded: What to learn from.
@@ -155,16 +177,16 @@ def reinfer(
     problems = [str(problem) for problem in recorded.problems]
     for plan in recorded.plans:
         _add(learner.add_plan, plan, f'plan {plan.stamp_ns}', problems)
-    for correction in recorded.corrections:
-        _add(learner.add_correction, correction, f'correction {correction.stamp_ns}', problems)
+    for record in recorded.corrections:
+        _add(learner.add_corrections, record, _name_of(record), problems)
     problems += [
-        f'correction {correction.stamp_ns}: its plan, {correction.plan_stamp_ns}, is not there'
-        for correction in learner.waiting
+        f'{_name_of(record)}: its plan, {record.plan_stamp_ns}, is not there'
+        for record in learner.waiting
     ]
     sequences = learner.sequences()
     if not sequences:
         raise BagError(f'{recorded.path}: nothing to learn from: {"; ".join(problems)}')
-    lesson = learn(
+    inferred = learn(
         parameters, sequences, task=paths.task, on_progress=on_progress, threads=threads
     )
     return Reinference(
@@ -172,26 +194,26 @@ def reinfer(
         parameters=parameters,
         task=paths.task,
         sequences=sequences,
-        lesson=lesson,
+        inferred=inferred,
         problems=tuple(problems),
     )
 
 
+def _name_of(record: Corrections) -> str:
+    kind = 'pass' if isinstance(record, PassCorrections) else 'correction'
+    return f'{kind} {stamp_of(record)}'
+
+
 def _add(
-    add: Callable[..., object], record: Plan | Correction, name: str, problems: list[str]
+    add: Callable[..., object],
+    record: Plan | Corrections,
+    name: str,
+    problems: list[str],
 ) -> None:
     try:
         add(record)
     except RewardLearningError as error:
         problems.append(f'{name}: {error}')
-
-
-def _that_count(records: SessionRecords) -> tuple[Correction, ...]:
-    status = records.inference
-    if status is None:
-        return records.corrections
-    counted = status.counted_among(correction.stamp_ns for correction in records.corrections)
-    return tuple(c for c in records.corrections if c.stamp_ns in counted)
 
 
 def _first(problems: tuple[Problem, ...]) -> str:

@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 
 from reward_learning_ros.bags.topics import standard_types
-from reward_learning_ros.interface import Correction, Diagnostic, Plan, PlaybackStatus
+from reward_learning_ros.interface import (
+    Correction,
+    Diagnostic,
+    PassCorrections,
+    Plan,
+    PlaybackStatus,
+    ThetaSummary,
+)
 from reward_learning_ros.interface.correction import joint_name_of
 from reward_learning_ros.interface.playback import diagnostic_of
+from reward_learning_ros.interface.theta import STATISTICS, label_of
 
 _NANOSECONDS = 1_000_000_000
 
@@ -36,8 +44,26 @@ def serialized_plan(plan: Plan) -> bytes:
     )
 
 
+def serialized_pass_corrections(corrections: PassCorrections) -> bytes:
+    """Return what a person did to a pass as trajectory_msgs/MultiDOFJointTrajectory."""
+    return _serialized_deltas(corrections, corrections.plan_stamp_ns, corrections.tool_frame)
+
+
 def serialized_correction(correction: Correction) -> bytes:
-    """Return a correction as trajectory_msgs/MultiDOFJointTrajectory."""
+    """Return a correction, as older recordings have it, as the same type of message."""
+    return _serialized_deltas(correction, correction.stamp_ns, joint_name_of(correction))
+
+
+def serialized_corrections(record: PassCorrections | Correction) -> bytes:
+    """Return corrections of either kind."""
+    if isinstance(record, PassCorrections):
+        return serialized_pass_corrections(record)
+    return serialized_correction(record)
+
+
+def _serialized_deltas(
+    record: PassCorrections | Correction, stamp_ns: int, joint_name: str
+) -> bytes:
     points = [
         _new(
             'trajectory_msgs/msg/MultiDOFJointTrajectoryPoint',
@@ -53,17 +79,14 @@ def serialized_correction(correction: Correction) -> bytes:
             time_from_start=_time('builtin_interfaces/msg/Duration', round(time_sec * 1e9)),
         )
         for delta, turn, time_sec in zip(
-            correction.delta_positions,
-            correction.delta_orientations,
-            correction.times_sec,
-            strict=True,
+            record.delta_positions, record.delta_orientations, record.times_sec, strict=True
         )
     ]
     return _bytes_of(
         _new(
             'trajectory_msgs/msg/MultiDOFJointTrajectory',
-            header=_header(correction.stamp_ns, correction.frame_id),
-            joint_names=[joint_name_of(correction)],
+            header=_header(stamp_ns, record.frame_id),
+            joint_names=[joint_name],
             points=points,
         )
     )
@@ -85,6 +108,26 @@ def serialized_diagnostic(diagnostic: Diagnostic) -> bytes:
             values=values,
         )
     )
+
+
+def serialized_theta(theta: ThetaSummary) -> bytes:
+    """Return the statistics of θ as std_msgs/Float64MultiArray."""
+    rows, columns = theta.table.shape
+    layout = _new(
+        'std_msgs/msg/MultiArrayLayout',
+        dim=[
+            _dimension(label_of('statistic', STATISTICS), rows, rows * columns),
+            _dimension(label_of('feature', theta.features), columns, columns),
+        ],
+        data_offset=0,
+    )
+    return _bytes_of(
+        _new('std_msgs/msg/Float64MultiArray', layout=layout, data=theta.table.ravel())
+    )
+
+
+def _dimension(label: str, size: int, stride: int) -> Any:
+    return _new('std_msgs/msg/MultiArrayDimension', label=label, size=size, stride=stride)
 
 
 def serialized_status(status: PlaybackStatus) -> bytes:

@@ -8,14 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from reward_learning_ros.bags.decoding import definition_damage
 from reward_learning_ros.bags.errors import BagError
 from reward_learning_ros.bags.problems import Problem, TopicInBag
 from reward_learning_ros.bags.reading import BagMessage, BagReader
 from reward_learning_ros.bags.session_topics import (
+    CONTACTS,
     CORRECTIONS,
     INFERENCE,
     PARTICIPANT,
+    PARTICIPANT_CORRECTIONS,
     PLAN,
     SAMPLES,
     SESSION,
@@ -23,15 +28,17 @@ from reward_learning_ros.bags.session_topics import (
     THETA,
     SessionTopics,
 )
-from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 from reward_learning_ros.interface import (
-    Correction,
     InferenceStatus,
     ParticipantStatus,
+    PassCorrections,
     Plan,
     ThetaSamples,
     ThetaSummary,
-    correction_from_message,
+    contact_from_message,
+    corrections_from_message,
+    data_digest,
     inference_status_from_message,
     participant_status_from_message,
     plan_from_message,
@@ -40,19 +47,90 @@ from reward_learning_ros.interface import (
     theta_samples_from_message,
     theta_summary_from_message,
 )
+from reward_learning_ros.learning import Corrections, stamp_of
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     PLAN: plan_from_message,
-    CORRECTIONS: correction_from_message,
+    CORRECTIONS: corrections_from_message,
+    CONTACTS: contact_from_message,
     STATUS: playback_status_from_message,
     THETA: theta_summary_from_message,
     SAMPLES: theta_samples_from_message,
     INFERENCE: inference_status_from_message,
     PARTICIPANT: participant_status_from_message,
+    PARTICIPANT_CORRECTIONS: corrections_from_message,
     SESSION: session_status_from_message,
 }
 # What no learning depends on.
-_NOT_LEARNED_FROM = (STATUS, SESSION)
+_NOT_LEARNED_FROM = (STATUS, SESSION, CONTACTS, PARTICIPANT_CORRECTIONS)
+# Times of waypoints are told to the nanosecond.
+_SAME_TIME_SEC = 1e-6
+
+
+def told_waypoints(plan: Plan, corrections: PassCorrections) -> NDArray[np.int64]:
+    """Return which waypoints (k,) of the plan something is known of.
+
+    Raises:
+        InvalidInputError: The plan has no waypoint at one of the times, or is another one.
+    """
+    if plan.stamp_ns != corrections.plan_stamp_ns:
+        raise InvalidInputError(
+            f'the corrections are of plan {corrections.plan_stamp_ns}, not {plan.stamp_ns}'
+        )
+    away = np.abs(plan.times_sec[None, :] - corrections.times_sec[:, None])
+    found = away.argmin(axis=1) if len(away) else np.zeros(0, dtype=np.int64)
+    for row in np.flatnonzero(away[np.arange(len(away)), found] > _SAME_TIME_SEC):
+        raise InvalidInputError(
+            f'plan {plan.stamp_ns} has no waypoint at {corrections.times_sec[row]:g} s'
+        )
+    return np.asarray(found, dtype=np.int64)
+
+
+class LatestCorrections:
+    """What was told last of each pass, in the order in which passes were first heard of.
+
+    Of a correction of a contact, which was told once, the first message counts.
+    """
+
+    def __init__(self) -> None:
+        self._records: dict[int, Corrections] = {}
+
+    def add(self, record: Corrections) -> None:
+        """Take what was heard next."""
+        stamp_ns = stamp_of(record)
+        if isinstance(record, PassCorrections):
+            self._records[stamp_ns] = record
+        else:
+            self._records.setdefault(stamp_ns, record)
+
+    @property
+    def records(self) -> tuple[Corrections, ...]:
+        """What is there by now."""
+        return tuple(self._records.values())
+
+
+def active_corrections(
+    records: Iterable[Corrections], status: InferenceStatus | None
+) -> tuple[Corrections, ...]:
+    """Return the corrections that undo and reset left, if the inference said this last."""
+    told = tuple(records)
+    if status is None:
+        return told
+    active = set(status.active_among(map(stamp_of, told)))
+    return tuple(record for record in told if stamp_of(record) in active)
+
+
+def has_learned_from(status: InferenceStatus, active: Iterable[Corrections]) -> bool:
+    """Tell whether the θ that was published is that of these corrections, to the last one.
+
+    A pass is told again and again while it goes on: its stamp does not say how much of it was
+    known, the digest does. Corrections of contacts are told once, their stamps are enough.
+    """
+    told = tuple(active)
+    if status.learned_from_ns != tuple(map(stamp_of, told)):
+        return False
+    passes = [record for record in told if isinstance(record, PassCorrections)]
+    return status.learned_data == data_digest(passes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +139,8 @@ class SessionRecords:
 
     Attributes:
         plans: all that were shown.
-        corrections: all that were made.
+        corrections: what was told last of each pass, in the order in which passes were first
+            heard of; or all corrections of a recording that has one for each contact.
         thetas: all that were published, each with the time of its recording.
         samples: the last ones; None if none were published.
         inference: what the inference said last; None if it said nothing.
@@ -70,7 +149,7 @@ class SessionRecords:
     """
 
     plans: tuple[Plan, ...]
-    corrections: tuple[Correction, ...]
+    corrections: tuple[Corrections, ...]
     thetas: tuple[tuple[int, ThetaSummary], ...]
     samples: ThetaSamples | None
     inference: InferenceStatus | None
@@ -107,7 +186,7 @@ def records_of(bag: BagReader, topics: SessionTopics) -> SessionRecords:
     }
     problems = definition_problems(bag, [topics[part] for part in parts.values()])
     plans: dict[int, Plan] = {}
-    corrections: dict[int, Correction] = {}
+    corrections = LatestCorrections()
     thetas: list[tuple[int, ThetaSummary]] = []
     last: dict[str, Any] = {}
     for message in bag.messages(list(parts)):
@@ -118,14 +197,14 @@ def records_of(bag: BagReader, topics: SessionTopics) -> SessionRecords:
         if part == PLAN:
             plans.setdefault(record.stamp_ns, record)
         elif part == CORRECTIONS:
-            corrections.setdefault(record.stamp_ns, record)
+            corrections.add(record)
         elif part == THETA:
             thetas.append((message.time_ns, record))
         else:
             last[part] = record
     return SessionRecords(
         plans=tuple(plans.values()),
-        corrections=tuple(corrections.values()),
+        corrections=corrections.records,
         thetas=tuple(thetas),
         samples=last.get(SAMPLES),
         inference=last.get(INFERENCE),

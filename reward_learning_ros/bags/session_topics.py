@@ -29,10 +29,12 @@ class Part:
 PLAN = 'plan'
 STATUS = 'status'
 CORRECTIONS = 'corrections'
+CONTACTS = 'contacts'
 THETA = 'theta'
 SAMPLES = 'samples'
 INFERENCE = 'inference'
 PARTICIPANT = 'participant'
+PARTICIPANT_CORRECTIONS = 'participant_corrections'
 SESSION = 'session'
 TORQUES = 'torques'
 JOINTS = 'joints'
@@ -46,11 +48,15 @@ PARTS: Mapping[str, Part] = {
     CORRECTIONS: Part(
         topic='corrections', type_name='trajectory_msgs/msg/MultiDOFJointTrajectory'
     ),
+    CONTACTS: Part(topic='contacts', type_name='diagnostic_msgs/msg/DiagnosticStatus'),
     THETA: Part(topic='theta', type_name='std_msgs/msg/Float64MultiArray'),
     SAMPLES: Part(topic='theta/samples', type_name='std_msgs/msg/Float64MultiArray'),
     INFERENCE: Part(topic='inference/status', type_name='diagnostic_msgs/msg/DiagnosticStatus'),
     PARTICIPANT: Part(
         topic='participant/status', type_name='diagnostic_msgs/msg/DiagnosticStatus'
+    ),
+    PARTICIPANT_CORRECTIONS: Part(
+        topic='participant/corrections', type_name='trajectory_msgs/msg/MultiDOFJointTrajectory'
     ),
     SESSION: Part(topic='session/status', type_name='diagnostic_msgs/msg/DiagnosticStatus'),
     TORQUES: Part(
@@ -117,7 +123,13 @@ class SessionTopics:
             for name, topic in topics.items()
             if topic.count
             and topic.type_name == needed.type_name
-            and (name == f'/{needed.topic}' or name.endswith(f'/{needed.topic}'))
+            and name.endswith(f'/{needed.topic}')
+            # What a participant means is no correction that was made.
+            and not any(
+                name.endswith(f'/{other.topic}')
+                for other in PARTS.values()
+                if other.topic.endswith(f'/{needed.topic}')
+            )
         ]
         if len(suitable) > 1:
             names = ', '.join(topic.name for topic in suitable)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.yaml_text import YamlError, load_yaml
 from reward_learning_ros.parameters import Parameters, from_mapping, specifications
+
+if TYPE_CHECKING:
+    from reward_learning_ros.learning import LearningParameters
 
 _P = TypeVar('_P', bound=Parameters)
 
@@ -87,3 +90,24 @@ def resolved(
     values = {**of_node, **given}
     known = specifications(cls)
     return from_mapping(cls, {name: values[name] for name in values if name in known})
+
+
+def resolved_learning(
+    session: Mapping[str, Any] | None, given: Mapping[str, Any]
+) -> LearningParameters:
+    """Return how is learned: as in the session, but for what is given.
+
+    Another human model than the session's comes with its own silence and motor noise.
+
+    Raises:
+        ParameterError: A value is refused.
+    """
+    from reward_learning_ros.learning import LearningParameters, parameters_as_recorded
+
+    if session is None:
+        return resolved(LearningParameters, None, 'reward_inference', given)
+    of_node = dict(session['nodes'].get('reward_inference', {}).get('parameters', {}))
+    if 'human_model' in given:
+        for name in ('silence', 'motor_noise_m'):
+            of_node.pop(name, None)
+    return parameters_as_recorded({**of_node, **given})

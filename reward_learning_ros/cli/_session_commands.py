@@ -8,9 +8,13 @@ from typing import Any
 
 from reward_learning_ros.parameters import from_mapping
 from reward_learning_ros.parameters.arguments import text_of
+from reward_learning_ros.parameters.inference import AT_ONCE, BETWEEN_PASSES
 from reward_learning_ros.session.parameters import SessionParameters
 from reward_learning_ros.study.ledger import Ledger, TrialRecord
 from reward_learning_ros.study.tidy import wanted_theta
+
+# What protocols call it.
+_REPLANS = {'online': AT_ONCE, 'after_pass': BETWEEN_PASSES}
 
 
 def session_values(ledger: Ledger, record: TrialRecord, sessions: Path) -> dict[str, Any]:
@@ -24,12 +28,14 @@ def session_values(ledger: Ledger, record: TrialRecord, sessions: Path) -> dict[
         'task': trial.goal.task,
         'method': trial.condition.method,
         'dependence': trial.condition.dependence,
-        'mode': trial.condition.mode,
+        'replan': _REPLANS[trial.condition.mode],
         'arm': ledger.protocol.arm,
         'participant_model': ledger.protocol.participant_model,
         'participant_theta': tuple(float(weight) for weight in wanted_theta(trial.goal)),
         'seed': trial.seed,
     }
+    if ledger.protocol.consent:
+        values['consent'] = ledger.protocol.consent
     from_mapping(SessionParameters, values)
     return values
 

@@ -1,9 +1,10 @@
 """Convert recordings: into a session that can be replayed, or out of one into a table.
 
 SOURCE is a session or any rosbag2, a CSV of corrections (columns correction, waypoint, delta_x,
-delta_y, delta_z), or a recording of the published study (…/Task1/data/user1/demo1.pkl). TARGET is
-a table of corrections (.csv, .parquet, .npz), or else a new folder: a session, or for a bag
-without one the copy of all that can be read of it.
+delta_y, delta_z; for passes with their silence, pushed and onset_waypoint too), or a recording of
+the published study (…/Task1/data/user1/demo1.pkl). TARGET is a table of corrections (.csv,
+.parquet, .npz), or else a new folder: a session, or for a bag without one the copy of all that can
+be read of it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ from reward_learning_ros.core.errors import InvalidInputError, RewardLearningErr
 if TYPE_CHECKING:
     import numpy as np
 
-    from reward_learning_ros.interface import Correction, Plan
+    from reward_learning_ros.interface import Correction, PassCorrections, Plan
 
 NAME = 'convert'
 HELP = 'make a session of other recordings, or a table of a session'
@@ -79,7 +81,7 @@ def _write_table(source: Path, target: Path, options: argparse.Namespace) -> lis
         from reward_learning_ros.bags.reinference import read_recorded
 
         recorded = read_recorded(source, topics_of(options))
-        plans, corrections = list(recorded.plans), list(recorded.corrections)
+        plans, corrections = list(recorded.plans), recorded.corrections
         problems = list(recorded.problems)
     write = {
         '.csv': correction_table.write_csv,
@@ -93,6 +95,9 @@ def _write_table(source: Path, target: Path, options: argparse.Namespace) -> lis
 def _write_session(source: Path, target: Path, options: argparse.Namespace) -> list[Any]:
     """Make a folder that `reinfer`, `conclude` and the replay take for a session's."""
     from reward_learning_ros.bags.making import write_corrections
+    from reward_learning_ros.interface import PassCorrections
+    from reward_learning_ros.learning import LearningParameters, parameters_as_recorded
+    from reward_learning_ros.parameters import from_mapping, to_mapping
     from reward_learning_ros.session.folder import SessionFolder
     from reward_learning_ros.session.parameters import HUMAN, SessionParameters
 
@@ -101,13 +106,21 @@ def _write_session(source: Path, target: Path, options: argparse.Namespace) -> l
     folder = SessionFolder(path=target.absolute())
     write_corrections(folder.bag, plans, corrections, theta_star)
     parameters = {'task': config.task, 'method': config.method, 'dependence': config.dependence}
-    folder.write_configuration(config, {'reward_inference': {'parameters': parameters}})
+    # Corrections of contacts say nothing of silence: they are for the paper's model.
+    has_passes = any(isinstance(record, PassCorrections) for record in corrections)
+    learning = (
+        from_mapping(LearningParameters, parameters)
+        if has_passes
+        else parameters_as_recorded(parameters)
+    )
+    nodes = {'reward_inference': {'parameters': to_mapping(learning)}}
+    folder.write_configuration(config, nodes)
     return []
 
 
 def _read(
     source: Path, options: argparse.Namespace
-) -> tuple[list[Plan], list[Correction], np.ndarray | None, dict[str, Any]]:
+) -> tuple[list[Plan], Sequence[PassCorrections | Correction], np.ndarray | None, dict[str, Any]]:
     """Return plans, corrections, θ* if known, and what to call the session."""
     from reward_learning_ros.learning import LearningParameters
     from reward_learning_ros.learning.lesson import tool_paths_of
@@ -138,12 +151,12 @@ def _read(
     paths = tool_paths_of(LearningParameters(task=name))
     for recording in read_recordings(study, folder):
         if (recording.participant, recording.trial) == (participant, trial):
-            plans, corrections = published_records(recording, paths)
+            published_plans, published = published_records(recording, paths)
             session = {
                 'study': 'published',
                 'participant': f'p{participant:02d}',
                 'trial': trial,
                 'task': name,
             }
-            return plans, corrections, recording.theta, session
+            return published_plans, published, recording.theta, session
     raise InvalidInputError(f'{source}: there is no such recording with its θ beside it')

@@ -1,4 +1,4 @@
-"""Infer θ anew from recordings: with another method, another β, other thresholds.
+"""Infer θ again from recordings: with another method, another β, other thresholds.
 
 PATH is the folder of a session, which knows how it was run, or any rosbag2 with a plan and
 corrections or the samples of a Franka arm. From the same recording with the same seed comes, to
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from reward_learning_ros.cli._recorded import (
     add_topics_argument,
     resolved,
+    resolved_learning,
     session_of,
     settings_of,
     topics_of,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from reward_learning_ros.bags.reinference import Reinference
 
 NAME = 'reinfer'
-HELP = 'infer θ anew from recorded sessions or other bags'
+HELP = 'infer θ again from recorded sessions or other bags'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--from-streams',
         action='store_true',
-        help='find the corrections anew in the recorded torques and poses',
+        help='find the corrections again in the recorded torques and poses',
     )
     add_topics_argument(parser)
     parser.add_argument('--json', action='store_true', help='print JSON')
@@ -150,14 +151,13 @@ def _reinfer(
 ) -> Reinference:
     from reward_learning_ros.bags.redetection import RedetectionParameters
     from reward_learning_ros.bags.reinference import detect_recorded, read_recorded, reinfer
-    from reward_learning_ros.learning import LearningParameters
 
     if not path.exists():
         raise InvalidInputError(f'{path}: there is no such file or folder')
     session = session_of(path)
     if session is None and 'task' not in given:
         raise InvalidInputError(f'{path} is not in the folder of a session: name its --task')
-    learning = resolved(LearningParameters, session, 'reward_inference', given)
+    learning = resolved_learning(session, given)
     if from_streams:
         detection = resolved(RedetectionParameters, session, 'correction_recorder', given)
         recorded = detect_recorded(path, detection, topics)
@@ -170,12 +170,13 @@ def _row(result: Reinference) -> dict[str, Any]:
     """Return what came out as JSON can hold it."""
     from reward_learning_ros.parameters import to_mapping
 
-    theta, posterior = result.lesson.theta, result.lesson.posterior
+    theta, posterior = result.inferred.theta, result.inferred.posterior
     quality = posterior.diagnostics
     return {
         'path': str(result.recorded.path),
         'parameters': to_mapping(result.parameters),
-        'corrections': result.lesson.corrections,
+        'passes': len(result.sequences),
+        'corrections': result.pushes,
         'theta': {
             name: {
                 'mean': float(theta.mean[index]),
@@ -189,7 +190,7 @@ def _row(result: Reinference) -> dict[str, Any]:
         'min_ess_bulk': _number(quality['min_ess_bulk']),
         'trusted': bool(posterior.is_trustworthy),
         'equals_published': result.equals_published,
-        'warnings': list(result.lesson.reasons),
+        'warnings': list(result.inferred.reasons),
         'problems': list(result.problems),
     }
 
@@ -204,10 +205,11 @@ def _print(row: dict[str, Any], result: Reinference) -> None:
 
     parameters = result.parameters
     print(
-        f'{row["path"]}: {counted(row["corrections"], "correction")}, {parameters.task}, '
+        f'{row["path"]}: {counted(row["corrections"], "correction")} in '
+        f'{counted(row["passes"], "pass", "passes")}, {parameters.task}, '
         f'{parameters.method}, {parameters.dependence}, seed {parameters.seed}'
     )
-    print(result.lesson.posterior.summary())
+    print(result.inferred.posterior.summary())
     print(f'posterior: {"trusted" if row["trusted"] else "not trusted"}')
     if row['equals_published'] is not None:
         verdict = 'equals' if row['equals_published'] else 'differs from'
@@ -224,17 +226,17 @@ def _write_report(folder: Path, result: Reinference) -> Path:
     from reward_learning_ros.study.session_data import Fault, SessionData
 
     parameters = to_mapping(result.parameters)
-    lesson, path = result.lesson, result.recorded.path
+    learned, path = result.inferred, result.recorded.path
     data = SessionData(
         task=result.task,
         reason=f're-inferred from {path}',
         seed=result.parameters.seed,
         configuration={name: parameters[name] for name in ('method', 'dependence', 'beta')},
         initial_plan=result.sequences[0].plan,
-        final_plan=lesson.trajectory,
+        final_plan=learned.trajectory,
         sequences=result.sequences,
         corrections=result.recorded.corrections,
-        posterior=lesson.posterior,
+        posterior=learned.posterior,
         theta_star=result.recorded.theta_star,
         faults=tuple(Fault(source='recording', text=problem) for problem in result.problems),
     )

@@ -113,7 +113,10 @@ def _conduct(
     from rclpy.context import Context
     from rclpy.executors import SingleThreadedExecutor
 
+    from reward_learning_ros.learning.lesson import tool_paths_of
     from reward_learning_ros.nodes.session_monitor import SessionMonitorNode
+    from reward_learning_ros.session.outcome import learning_parameters
+    from reward_learning_ros.session.pass_teller import HeardOfSession, PassTeller
     from reward_learning_ros.session.processes import environment
     from reward_learning_ros.session.supervisor import Supervisor
     from reward_learning_ros.session.terminal import SessionProgress, SessionTerminal
@@ -134,6 +137,8 @@ def _conduct(
                 f'somebody else publishes {", ".join(others)}: end that session, or take another '
                 'ROS_DOMAIN_ID'
             )
+        paths = tool_paths_of(learning_parameters(folder.read()))
+        teller = PassTeller(paths, config.seed)
         title = f'{config.task}, {config.study}/{config.participant}/{config.trial:03d}'
         with (
             SessionTerminal(console, title) as terminal,
@@ -146,5 +151,14 @@ def _conduct(
                         session=monitor.session, playback=monitor.playback, theta=monitor.theta
                     )
                 )
+                heard = HeardOfSession(
+                    session=monitor.session,
+                    inference=monitor.inference,
+                    theta=monitor.theta,
+                    plan=monitor.plan,
+                    participant=monitor.participant,
+                )
+                if line := teller.update(heard):
+                    terminal.say(line)
     finally:
         context.try_shutdown()

@@ -64,6 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     new.add_argument(
         '--participant-model', default='simulated', help='human, or simulated for a rehearsal'
     )
+    new.add_argument(
+        '--consent',
+        default='',
+        help='before which passes a person lets the arm move: every_pass or first_pass',
+    )
     new.add_argument('--seed', type=int, default=0, help='of all random numbers')
     enrol = action('enrol', 'add a participant to a study under way')
     enrol.add_argument('participant', metavar='PARTICIPANT')
@@ -172,6 +177,7 @@ def _new(options: argparse.Namespace, folder: Path) -> int:
             blocks=options.blocks,
             arm=options.arm,
             participant_model=options.participant_model,
+            consent=options.consent,
             seed=options.seed,
         ),
         folder,

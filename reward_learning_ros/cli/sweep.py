@@ -19,11 +19,18 @@ from reward_learning_ros.cli._progress import (
     going_on_later,
     progress_bar,
 )
+from reward_learning_ros.cli._recorded import resolved_learning
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import add_arguments as add_parameters
-from reward_learning_ros.parameters import from_arguments, from_texts, specifications, text_of
+from reward_learning_ros.parameters import (
+    from_arguments,
+    from_texts,
+    specifications,
+    text_of,
+)
 
 if TYPE_CHECKING:
+    from reward_learning_ros.learning import LearningParameters
     from reward_learning_ros.study.sweep import Cell
 
 NAME = 'sweep'
@@ -48,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--from-streams',
         action='store_true',
-        help='find the corrections anew in the recorded torques and poses, so that the grid may '
+        help='find the corrections again in the recorded torques and poses, so that the grid may '
         'vary thresholds too',
     )
     parser.add_argument(
@@ -161,7 +168,7 @@ def _session_cells(options: argparse.Namespace, grid: Mapping[str, Sequence[str]
                 varied = {name: getattr(detection, name) for name in grid if name in thresholds}
             analysis = SessionAnalysis(
                 path=path,
-                learning=_resolved(LearningParameters, session, 'reward_inference', point),
+                learning=_resolved_learning(session, point),
                 detection=detection,
             )
             cells.append(session_cell(analysis, names[path], session['session']['trial'], varied))
@@ -176,6 +183,17 @@ def _resolved(
     known = specifications(cls)
     texts = {name: _text(value) for name, value in of_node.items() if name in known}
     return from_texts(cls, texts | {name: text for name, text in point.items() if name in known})
+
+
+def _resolved_learning(session: Mapping[str, Any], point: Mapping[str, str]) -> LearningParameters:
+    """Return how is learned; what a session does not say was as in those of its time."""
+    from reward_learning_ros.learning import LearningParameters
+
+    known = specifications(LearningParameters)
+    chosen = from_texts(LearningParameters, {n: text for n, text in point.items() if n in known})
+    return resolved_learning(
+        session, {name: getattr(chosen, name) for name in point if name in known}
+    )
 
 
 def _text(value: Any) -> str:

@@ -6,7 +6,13 @@ messages of rclpy and those that rosbags reads from a recording: what a node doe
 done offline is the same. The other direction, record to message, needs ROS: `nodes.conversions`.
 """
 
-from reward_learning_ros.interface.correction import Correction, correction_from_message
+from reward_learning_ros.interface.contact import ContactReport, contact_from_message
+from reward_learning_ros.interface.correction import (
+    Correction,
+    PassCorrections,
+    corrections_from_message,
+    data_digest,
+)
 from reward_learning_ros.interface.diagnostics import (
     Diagnostic,
     DiagnosticReport,
@@ -59,6 +65,7 @@ from reward_learning_ros.interface.theta import (
 )
 
 __all__ = [
+    'ContactReport',
     'Correction',
     'Deformation',
     'Diagnostic',
@@ -72,6 +79,7 @@ __all__ = [
     'MessageError',
     'ParticipantState',
     'ParticipantStatus',
+    'PassCorrections',
     'Plan',
     'PlaybackState',
     'PlaybackStatus',
@@ -87,7 +95,9 @@ __all__ = [
     'ThetaSamples',
     'ThetaSummary',
     'WrenchReading',
-    'correction_from_message',
+    'contact_from_message',
+    'corrections_from_message',
+    'data_digest',
     'deformation_from_message',
     'diagnostic_from_message',
     'diagnostic_report_from_message',

@@ -1,4 +1,4 @@
-"""The state of the inference: from which corrections it learned what is shown now."""
+"""The state of the inference: from which passes it learned what is shown now."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from reward_learning_ros.interface.records import Record, reading
 _STATUS_NAME = 'reward_inference'
 _STAMPS = ('corrections_ns', 'considered_ns', 'learned_from_ns')
 _ATTRIBUTES = ('state', 'event', *_STAMPS, 'heard', 'plan_stamp_ns', 'reasons', 'fault')
+# Digests of data; recordings of before do not have them.
+_DIGESTS = ('data', 'considered_data', 'learned_data')
 # Between reasons in one value: none has a second line.
 _SEPARATOR = '\n'
 # What a value of `quality` is called in the message.
@@ -48,21 +50,30 @@ class InferenceEvent(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class InferenceStatus(Record):
-    """What the inference does, and which corrections count.
+    """What the inference does, and which passes are active.
 
-    Corrections are known by their stamps, so undo and reset can be told from a recording.
+    A pass is known by the stamp of its plan (a correction of an older recording by its own), so
+    undo and reset can be told from a recording. What was told of each is known by a digest of it.
     """
 
     state: InferenceState
     event: InferenceEvent = InferenceEvent.STARTED
     corrections_ns: tuple[int, ...] = ()
-    """Stamps of the corrections that count, as undo and reset left them."""
+    """Stamps of the active passes, as undo and reset left them."""
     considered_ns: tuple[int, ...] = ()
     """Stamps of those that the last inference had, whatever came of it."""
     learned_from_ns: tuple[int, ...] = ()
     """Stamps of those that the published θ was learned from."""
+    data: str = ''
+    """Digest of all that was told of the active passes."""
+    considered_data: str = ''
+    """Digest of what the last inference had of them."""
+    learned_data: str = ''
+    """Digest of what the published θ was learned from."""
+    pushes: int = 0
+    """At how many waypoints of the active passes somebody pushed."""
     heard: int = 0
-    """How many corrections were ever heard."""
+    """Of how many passes anything was ever heard."""
     plan_stamp_ns: int = 0
     """Stamp of the plan that is published; 0 before the first."""
     reasons: tuple[str, ...] = ()
@@ -85,8 +96,10 @@ class InferenceStatus(Record):
             if not all(isinstance(stamp, int) and stamp >= 0 for stamp in stamps):
                 raise self.refusal(name, stamps, 'must be whole nanoseconds')
             self._set(name, stamps)
-        if isinstance(self.heard, bool) or not isinstance(self.heard, int) or self.heard < 0:
-            raise self.refusal('heard', self.heard, 'must be a whole number, not negative')
+        for name in ('heard', 'pushes'):
+            count = getattr(self, name)
+            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+                raise self.refusal(name, count, 'must be a whole number, not negative')
         self._check_stamp('plan_stamp_ns')
         self._set('reasons', tuple(' '.join(reason.split()) for reason in self.reasons))
         self._set('quality', MappingProxyType({str(k): str(v) for k, v in self.quality.items()}))
@@ -94,15 +107,19 @@ class InferenceStatus(Record):
     @property
     def is_settled(self) -> bool:
         """Whether nothing more will be learned until something happens."""
-        return self.state is InferenceState.WAITING and self.corrections_ns == self.considered_ns
+        return (
+            self.state is InferenceState.WAITING
+            and self.corrections_ns == self.considered_ns
+            and self.data == self.considered_data
+        )
 
-    def counted_among(self, stamps_ns: Iterable[int]) -> tuple[int, ...]:
-        """Return which of all recorded corrections count, if this was said last.
+    def active_among(self, stamps_ns: Iterable[int]) -> tuple[int, ...]:
+        """Return which of all recorded passes are active, if this was said last.
 
-        What it had heard and no longer counted was undone; what came later still counts.
+        What it had heard and no longer counted was undone; what came later is active.
 
         Args:
-            stamps_ns: of the corrections in the order in which they were made.
+            stamps_ns: of the passes in the order in which they were heard of.
         """
         stamps = tuple(dict.fromkeys(stamps_ns))
         counted = {*self.corrections_ns, *stamps[self.heard :]}
@@ -121,6 +138,8 @@ def inference_diagnostic_of(status: InferenceStatus) -> Diagnostic:
             'state': status.state.value,
             'event': status.event.value,
             **{name: ','.join(map(str, getattr(status, name))) for name in _STAMPS},
+            **{name: getattr(status, name) for name in _DIGESTS},
+            'pushes': str(status.pushes),
             'heard': str(status.heard),
             'plan_stamp_ns': str(status.plan_stamp_ns),
             'reasons': reasons,
@@ -145,7 +164,9 @@ def inference_status_from_message(message: Any) -> InferenceStatus:
         return InferenceStatus(
             state=values['state'],  # type: ignore[arg-type]  # checked there
             event=values['event'],  # type: ignore[arg-type]
-            **stamps,
+            **stamps,  # type: ignore[arg-type]
+            **{name: values.get(name, '') for name in _DIGESTS},  # type: ignore[arg-type]
+            pushes=whole_number({'pushes': '0', **values}, 'pushes'),
             heard=whole_number(values, 'heard'),
             plan_stamp_ns=whole_number(values, 'plan_stamp_ns'),
             reasons=tuple(values['reasons'].split(_SEPARATOR)) if values['reasons'] else (),

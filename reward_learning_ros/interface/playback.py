@@ -25,18 +25,25 @@ from reward_learning_ros.interface.records import (
 
 DEFORMATION_TYPE = 'geometry_msgs/Vector3Stamped'
 _STATUS_NAME = 'playback'
+_SHIFT_KEY = 'shift_m'
 
 
 class PlaybackState(enum.Enum):
     """What the playback does."""
 
     IDLE = 'idle'
+    APPROACHING = 'approaching'
     HOMING = 'homing'
     PLAYING = 'playing'
     PAUSED = 'paused'
     STOPPED = 'stopped'
     FINISHED = 'finished'
     FAULT = 'fault'
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether the arm is led somewhere: to a plan's first pose, along the plan, or home."""
+        return self in (PlaybackState.APPROACHING, PlaybackState.PLAYING, PlaybackState.HOMING)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,8 +69,15 @@ class PlaybackStatus(Record):
     """Whether nothing but the arm's distance from the start of the plan forbids a start."""
     stamp_ns: int = 0
     """When it was so, by the clock of ROS; 0 if that is not known."""
+    shift_m: FloatArray | None = None
+    """(3,) in metres, by how much the plan is shifted that the arm follows; None if unknown."""
+    is_shift_limited: bool = False
+    """Whether the arm could not follow the latest shift that was asked for: `shift_m` is what it
+    follows instead."""
 
     def __post_init__(self) -> None:
+        if self.shift_m is not None:
+            self._set_array('shift_m', (3,))
         try:
             self._set('state', PlaybackState(self.state))
         except ValueError:
@@ -111,6 +125,10 @@ def diagnostic_of(status: PlaybackStatus) -> Diagnostic:
             'not_ready': status.not_ready,
             'is_too_far': str(int(status.is_too_far)),
             'stamp_ns': str(status.stamp_ns),
+            _SHIFT_KEY: ''
+            if status.shift_m is None
+            else ' '.join(repr(float(value)) for value in status.shift_m),
+            'is_shift_limited': str(int(status.is_shift_limited)),
         },
     )
 
@@ -123,9 +141,13 @@ def playback_status_from_message(message: Any) -> PlaybackStatus:
     """
     attributes = ('state', 'plan_stamp_ns', 'plan_time_sec', 'progress', 'fault')
     values = status_values(message, attributes)
-    with reading(STATUS_TYPE, {name: f'values, {name}' for name in attributes}):
+    state = values['state']
+    if state == PlaybackState.HOMING.value and _SHIFT_KEY not in values:
+        # Recordings of before the shift was told call both ways homing; the one home is rare.
+        state = PlaybackState.APPROACHING.value
+    with reading(STATUS_TYPE, {name: f'values, {name}' for name in (*attributes, _SHIFT_KEY)}):
         return PlaybackStatus(
-            state=values['state'],  # type: ignore[arg-type]  # checked there
+            state=state,  # type: ignore[arg-type]  # checked there
             plan_stamp_ns=whole_number(values, 'plan_stamp_ns'),
             plan_time_sec=values['plan_time_sec'],  # type: ignore[arg-type]
             progress=values['progress'],  # type: ignore[arg-type]
@@ -136,6 +158,8 @@ def playback_status_from_message(message: Any) -> PlaybackStatus:
             not_ready=values.get('not_ready', ''),
             is_too_far=values.get('is_too_far', '0') == '1',
             stamp_ns=whole_number({'stamp_ns': '0', **values}, 'stamp_ns'),
+            shift_m=values.get(_SHIFT_KEY, '').split() or None,  # type: ignore[arg-type]
+            is_shift_limited=values.get('is_shift_limited', '0') == '1',
         )
 
 

@@ -4,9 +4,23 @@ The live node and re-inference from a recording both put what they heard into a 
 it gives into `learn`, so they agree to the last digit.
 """
 
-from reward_learning_ros.learning.learner import Learner
-from reward_learning_ros.learning.lesson import Lesson, learn, warm_up
-from reward_learning_ros.learning.parameters import LearningParameters
+from reward_learning_ros.learning.learner import Corrections, Learner, stamp_of
+from reward_learning_ros.learning.lesson import InferenceResult, learn, warm_up
+from reward_learning_ros.learning.parameters import LearningParameters, parameters_as_recorded
 from reward_learning_ros.learning.tool_paths import ToolPaths
 
-__all__ = ['Learner', 'LearningParameters', 'Lesson', 'ToolPaths', 'learn', 'warm_up']
+# Until all who use it are renamed.
+Lesson = InferenceResult
+
+__all__ = [
+    'Corrections',
+    'InferenceResult',
+    'Learner',
+    'LearningParameters',
+    'Lesson',
+    'ToolPaths',
+    'learn',
+    'parameters_as_recorded',
+    'stamp_of',
+    'warm_up',
+]

@@ -5,23 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.core.trajectory import CorrectionSequence
-from reward_learning_ros.interface import Correction, Plan
+from reward_learning_ros.interface import Correction, PassCorrections, Plan, data_digest
 from reward_learning_ros.learning.tool_paths import ToolPaths
+
+Corrections = PassCorrections | Correction
+
+
+def stamp_of(corrections: Corrections) -> int:
+    """Return the stamp by which corrections are known.
+
+    That of a pass is its plan's; that of a contact, of which older recordings tell, is its own.
+    """
+    if isinstance(corrections, PassCorrections):
+        return corrections.plan_stamp_ns
+    return corrections.stamp_ns
 
 
 class Learner:
-    """Keeps plans and corrections; each plan that was corrected is a sequence of its own.
+    """Keeps plans and what was told of their passes; each pass is a sequence of its own.
 
-    Corrections of one plan accumulate, each of what the one before left. A correction may be heard
-    before its plan: it counts once the plan is known. Hearing one twice changes nothing, nor does
-    hearing one again that was undone.
+    What is told of a pass replaces what was told of it before. Of older recordings, the contacts
+    of one plan accumulate, each of what the one before left. Corrections may be heard before their
+    plan: they are active once it is known. Hearing the same twice changes nothing, nor does
+    hearing anything of what was undone.
     """
 
     def __init__(self, paths: ToolPaths) -> None:
         self._paths = paths
         self._plans: dict[int, Plan] = {}
-        self._corrections: dict[int, Correction] = {}
+        self._records: dict[int, Corrections] = {}
         self._forgotten: set[int] = set()
 
     @property
@@ -30,78 +44,124 @@ class Learner:
         return MappingProxyType(self._plans)
 
     @property
-    def corrections(self) -> tuple[Correction, ...]:
-        """Those that count, in the order in which they were made."""
-        return tuple(
-            correction
-            for correction in self._corrections.values()
-            if correction.plan_stamp_ns in self._plans
-        )
+    def active(self) -> tuple[Corrections, ...]:
+        """Those that are learned from, in the order in which they were first heard of."""
+        return tuple(each for each in self._records.values() if each.plan_stamp_ns in self._plans)
 
     @property
-    def waiting(self) -> tuple[Correction, ...]:
+    def passes(self) -> tuple[PassCorrections, ...]:
+        """The passes among those."""
+        return tuple(each for each in self.active if isinstance(each, PassCorrections))
+
+    @property
+    def digest(self) -> str:
+        """Tells what was told of the active passes from anything else."""
+        return data_digest(self.passes)
+
+    @property
+    def pushes(self) -> int:
+        """At how many waypoints somebody pushed; a contact of an older recording is one."""
+        return sum(each.pushes if isinstance(each, PassCorrections) else 1 for each in self.active)
+
+    @property
+    def waiting(self) -> tuple[Corrections, ...]:
         """Those whose plan is not known."""
         return tuple(
-            correction
-            for correction in self._corrections.values()
-            if correction.plan_stamp_ns not in self._plans
+            each for each in self._records.values() if each.plan_stamp_ns not in self._plans
         )
 
     def add_plan(self, plan: Plan) -> None:
         """Take note of a plan that may be corrected.
 
         Raises:
-            RewardLearningError: it is no plan of the task.
+            RewardLearningError: It is no plan of the task; or corrections that waited for it are
+                none of it, and are forgotten.
         """
         self._paths.trajectory_of(plan)
         self._plans[plan.stamp_ns] = plan
+        try:
+            self._check(plan, self._of_plan(plan.stamp_ns))
+        except RewardLearningError:
+            for each in self._of_plan(plan.stamp_ns):
+                del self._records[stamp_of(each)]
+            raise
 
-    def add_correction(self, correction: Correction) -> bool:
-        """Take a correction; return whether it is new.
+    def add_corrections(self, corrections: Corrections) -> bool:
+        """Take corrections; return whether they changed anything.
 
         Raises:
-            RewardLearningError: nothing can be learned from it; says why.
+            RewardLearningError: Nothing can be learned from them; says why. What was told of the
+                pass before stays.
         """
-        if correction.stamp_ns in self._corrections or correction.stamp_ns in self._forgotten:
+        stamp_ns = stamp_of(corrections)
+        known = self._records.get(stamp_ns)
+        if stamp_ns in self._forgotten:
             return False
-        plan = self._plans.get(correction.plan_stamp_ns)
+        if known is not None and (isinstance(known, Correction) or known == corrections):
+            return False
+        plan = self._plans.get(corrections.plan_stamp_ns)
         if plan is not None:
-            self._paths.corrected(plan, [*self._of_plan(plan.stamp_ns), correction])
-        self._corrections[correction.stamp_ns] = correction
+            others = [each for each in self._of_plan(plan.stamp_ns) if each is not known]
+            self._check(plan, [*others, corrections])
+        self._records[stamp_ns] = corrections
         return True
 
-    def undo(self) -> Correction | None:
-        """Forget the last correction and return it; None if there is none."""
-        if not self._corrections:
+    def undo(self) -> Corrections | None:
+        """Forget the last pass, all that was and will be told of it; None if there is none."""
+        if not self._records:
             return None
-        last = next(reversed(self._corrections))
+        last = next(reversed(self._records))
         self._forgotten.add(last)
-        return self._corrections.pop(last)
+        return self._records.pop(last)
 
     def reset(self) -> None:
-        """Forget all corrections."""
+        """Forget all passes."""
         self.keep_only(())
 
     def keep_only(self, stamps_ns: Iterable[int]) -> None:
-        """Forget all corrections but those of given stamps, as undo and reset left them."""
+        """Forget all passes but those of given stamps, as undo and reset left them."""
         kept = set(stamps_ns)
-        self._forgotten |= self._corrections.keys() - kept
-        self._corrections = {
-            stamp: correction for stamp, correction in self._corrections.items() if stamp in kept
-        }
+        self._forgotten |= self._records.keys() - kept
+        self._records = {stamp: each for stamp, each in self._records.items() if stamp in kept}
 
     def sequences(self) -> tuple[CorrectionSequence, ...]:
-        """Return the corrections of each plan, in the order of the plans' first corrections."""
-        result = []
-        for stamp_ns in dict.fromkeys(c.plan_stamp_ns for c in self.corrections):
-            plan = self._plans[stamp_ns]
-            corrected, profiles = self._paths.corrected(plan, self._of_plan(stamp_ns))
-            result.append(
-                CorrectionSequence(
-                    plan=self._paths.trajectory_of(plan), corrected=corrected, profiles=profiles
-                )
-            )
-        return tuple(result)
+        """Return each pass, in the order of `active`; none of one of which nothing is known."""
+        return self.sequences_of(self.active)
 
-    def _of_plan(self, stamp_ns: int) -> list[Correction]:
-        return [c for c in self._corrections.values() if c.plan_stamp_ns == stamp_ns]
+    def sequences_of(self, records: Iterable[Corrections]) -> tuple[CorrectionSequence, ...]:
+        """Return the passes of known plans that other records than the active ones tell of."""
+        by_plan: dict[int, list[Corrections]] = {}
+        for record in records:
+            by_plan.setdefault(record.plan_stamp_ns, []).append(record)
+        result = []
+        for stamp_ns, told in by_plan.items():
+            plan = self._plans[stamp_ns]
+            contacts = []
+            for each in told:
+                if isinstance(each, PassCorrections):
+                    result.append(self._paths.pass_sequence(plan, each))
+                else:
+                    contacts.append(each)
+            if contacts:
+                corrected, profiles = self._paths.corrected(plan, contacts)
+                result.append(
+                    CorrectionSequence(
+                        plan=self._paths.trajectory_of(plan),
+                        corrected=corrected,
+                        profiles=profiles,
+                    )
+                )
+        return tuple(sequence for sequence in result if sequence is not None)
+
+    def _check(self, plan: Plan, corrections: Iterable[Corrections]) -> None:
+        """Raise a `RewardLearningError` unless something can be learned from corrections."""
+        contacts = []
+        for each in corrections:
+            if isinstance(each, PassCorrections):
+                self._paths.pass_sequence(plan, each)
+            else:
+                contacts.append(each)
+        self._paths.corrected(plan, contacts)
+
+    def _of_plan(self, stamp_ns: int) -> list[Corrections]:
+        return [each for each in self._records.values() if each.plan_stamp_ns == stamp_ns]

@@ -14,8 +14,8 @@ from reward_learning_ros.arm.tool_path import GRIPPER_DOWN
 from reward_learning_ros.core.checks import finite_array
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.task import Task
-from reward_learning_ros.core.trajectory import UNMOVED
-from reward_learning_ros.interface import Correction, Plan
+from reward_learning_ros.core.trajectory import UNMOVED, CorrectionSequence, tail_shifts
+from reward_learning_ros.interface import Correction, PassCorrections, Plan
 
 Array = NDArray[np.float64]
 
@@ -23,6 +23,10 @@ _POSITION_AXES = ('x', 'y', 'z')
 # Turns out of the gripper straight down, about the axes of the base frame; a tilted cup leans to
 # the front.
 _TURN_AXES = {'roll': 0, 'pitch': 1, 'tilt': 1, 'yaw': 2}
+# Times of a plan and of its corrections are on the same nanoseconds; what differs by more than
+# this is another time.
+_SAME_TIME_SEC = 1e-6
+_NO_TURN = (0.0, 0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -132,14 +136,78 @@ class ToolPaths:
                 )
             positions = positions + correction.delta_positions
             rotations = Rotation.from_quat(correction.delta_orientations) * rotations
-            after = self._trajectory(positions, rotations)
-            after[:fixed] = before[:fixed]
-            for axis in self.task.space.given_axes:
-                after[:, axis] = before[:, axis]
+            after = self._free(self._trajectory(positions, rotations), before)
             trajectories.append(after)
             profiles.append(_profile(after - before, max(correction.onset_waypoint, fixed)))
             before = after
         return np.array(trajectories), np.array(profiles)
+
+    def pass_sequence(self, plan: Plan, corrections: PassCorrections) -> CorrectionSequence | None:
+        """Return what a person did to a pass of a plan, as inference takes it.
+
+        Waypoints and coordinates that the task lets nobody choose stay as they are in the plan: a
+        push before the first free waypoint moves that one and all later ones. Waypoints of which
+        nothing is known are left out; silence moves nothing at all.
+
+        Returns:
+            The sequence; None if nothing is known of the pass.
+
+        Raises:
+            InvalidInputError: A time is that of no waypoint, or the frame is another one.
+            UnreachablePlanError: The task is one of joints, and the arm cannot follow.
+        """
+        if corrections.frame_id != plan.frame_id:
+            raise InvalidInputError(
+                f'corrections are in frame {corrections.frame_id}; allowed: {plan.frame_id}'
+            )
+        planned = self.trajectory_of(plan)
+        fixed = self.task.space.fixed_waypoints
+        onsets: list[int] = []
+        pushed: list[bool] = []
+        corrected: list[Array] = []
+        positions, rotations = plan.positions, Rotation.from_quat(plan.orientations)
+        after = planned
+        for waypoint, is_push, delta, turn in zip(
+            _waypoints_at(corrections.times_sec, plan.times_sec),
+            corrections.is_push,
+            corrections.delta_positions,
+            corrections.delta_orientations,
+            strict=True,
+        ):
+            if waypoint < fixed and not is_push:
+                continue
+            if is_push:
+                is_moved = np.arange(len(positions)) >= waypoint
+                positions = positions + is_moved[:, None] * delta
+                turns = np.where(is_moved[:, None], turn, _NO_TURN)
+                rotations = Rotation.from_quat(turns) * rotations
+                after = self._free(self._trajectory(positions, rotations), planned)
+                # What lies before stays as it was, to the last digit.
+                after[:waypoint] = (corrected[-1] if corrected else planned)[:waypoint]
+            onset = max(waypoint, fixed)
+            if onsets and onsets[-1] == onset:
+                # Pushed before the first free waypoint, and perhaps at that one too.
+                pushed[-1], corrected[-1] = pushed[-1] or bool(is_push), after
+                continue
+            onsets.append(onset)
+            pushed.append(bool(is_push))
+            corrected.append(after)
+        if not onsets:
+            return None
+        return CorrectionSequence(
+            plan=planned,
+            corrected=np.array(corrected),
+            profiles=tail_shifts(onsets, len(planned)),
+            pushed=np.array(pushed),
+        )
+
+    def _free(self, moved: Array, planned: Array) -> Array:
+        """Return a trajectory with what nobody chooses as it is in the plan."""
+        fixed = self.task.space.fixed_waypoints
+        moved[:fixed] = planned[:fixed]
+        for axis in self.task.space.given_axes:
+            moved[:, axis] = planned[:, axis]
+        return moved
 
     def _trajectory(self, positions: Array, rotations: Rotation) -> Array:
         if self._is_of_joints:
@@ -166,3 +234,21 @@ def _profile(displacement: Array, onset_waypoint: int) -> Array:
     if not np.abs(farthest).max() > UNMOVED:
         return np.asarray(np.arange(len(displacement)) >= onset_waypoint, dtype=np.float64)
     return np.asarray(displacement @ farthest / (farthest @ farthest))
+
+
+def _waypoints_at(times_sec: Array, plan_times_sec: Array) -> list[int]:
+    """Return which waypoints of a plan are at some times.
+
+    Raises:
+        InvalidInputError: There is none at one of them.
+    """
+    found = []
+    for time_sec in times_sec:
+        waypoint = int(np.argmin(np.abs(plan_times_sec - time_sec)))
+        if abs(plan_times_sec[waypoint] - time_sec) > _SAME_TIME_SEC:
+            raise InvalidInputError(
+                f'corrections name a waypoint at {time_sec:g} s; those of the plan are at '
+                f'{", ".join(f"{time:g}" for time in plan_times_sec)} s'
+            )
+        found.append(waypoint)
+    return found

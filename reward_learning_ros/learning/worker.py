@@ -18,7 +18,7 @@ from typing import Any
 from reward_learning_ros import core
 from reward_learning_ros.core.cores import single_threaded_children
 from reward_learning_ros.core.errors import CancelledError, RewardLearningError
-from reward_learning_ros.learning.lesson import Lesson, learn, warm_up
+from reward_learning_ros.learning.lesson import InferenceResult, learn, tool_paths_of, warm_up
 from reward_learning_ros.learning.parameters import LearningParameters
 
 Sequences = tuple[core.CorrectionSequence, ...]
@@ -33,17 +33,17 @@ _NICENESS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of a job: a lesson, or why there is none.
+    """What became of a job: a result, or why there is none.
 
     Attributes:
         job: by which it was submitted.
-        lesson: what was learned; None if nothing was.
+        result: what was inferred; None if nothing was.
         error: why not, in words.
         duration_sec: that the process needed.
     """
 
     job: int
-    lesson: Lesson | None = None
+    result: InferenceResult | None = None
     error: str = ''
     duration_sec: float = 0.0
 
@@ -188,7 +188,8 @@ def _serve(connection: Connection, parameters: LearningParameters) -> None:
     # Ctrl-C reaches the whole group; the one who started us decides when we end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        task = core.load_task(parameters.task)
+        # Softened once: each softened task compiles its features.
+        task = tool_paths_of(parameters).task
         warm_up(parameters, task)
     except RewardLearningError as error:
         connection.send(str(error))
@@ -216,9 +217,9 @@ def _learn(
     began_sec = time.monotonic()
     try:
         # A message means that this job is no longer wanted, and so does the end of the other side.
-        lesson = learn(parameters, sequences, task=task, should_stop=connection.poll)
+        result = learn(parameters, sequences, task=task, should_stop=connection.poll)
     except CancelledError:
         return Outcome(job=number, error='cancelled')
     except RewardLearningError as error:
         return Outcome(job=number, error=str(error))
-    return Outcome(job=number, lesson=lesson, duration_sec=time.monotonic() - began_sec)
+    return Outcome(job=number, result=result, duration_sec=time.monotonic() - began_sec)

@@ -20,6 +20,7 @@ from reward_learning_ros.arm.description import franka_arm
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
+    ContactReport,
     Deformation,
     Diagnostic,
     DiagnosticReport,
@@ -30,7 +31,8 @@ from reward_learning_ros.interface import (
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.arm_sources import ArmSource, make_sources
 from reward_learning_ros.nodes.conversions import (
-    correction_to_message,
+    contact_to_message,
+    corrections_to_message,
     deformation_to_message,
     diagnostic_report_to_message,
     plan_from_message,
@@ -45,7 +47,7 @@ from reward_learning_ros.nodes.source_choice import ArmSources
 from reward_learning_ros.nodes.teleoperation_device import TeleoperationDevice
 from reward_learning_ros.parameters.correcting import KINESTHETIC
 from reward_learning_ros.sensing.contact import ContactDetector
-from reward_learning_ros.sensing.deltas import CorrectionRecorder, RecordedCorrection
+from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.ordering import StreamOrderer
 from reward_learning_ros.sensing.playback_feed import PlaybackFeed
 from reward_learning_ros.sensing.samples import NANOSECONDS
@@ -59,7 +61,9 @@ _REPETITIONS = 10
 _CHANGE_OVER_NS = 200_000_000
 # Samples stamped farther than this from our clock belong to another one.
 _CLOCK_TOLERANCE_SEC = 0.25
-_UNPUSHED = (PlaybackState.HOMING, PlaybackState.PLAYING)
+_UNPUSHED = (PlaybackState.APPROACHING, PlaybackState.HOMING, PlaybackState.PLAYING)
+# After a fault a pass may go on; in these it is over.
+_GIVEN_UP = (PlaybackState.IDLE, PlaybackState.APPROACHING, PlaybackState.HOMING)
 
 
 class CorrectionRecorderNode(Node):
@@ -68,22 +72,24 @@ class CorrectionRecorderNode(Node):
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__('correction_recorder', context=context)
         config = self._config = declare(self, CorrectionRecorderParameters)
-        description = franka_arm(prefix=config.prefix)
+        description = franka_arm(prefix=config.prefix, hand=config.hand)
         kinematics = Kinematics(description=description)
-        self._base_frame, self._tool_frame = description.base_frame, description.tool_frame
+        self._base_frame = description.base_frame
         timeline = PlaybackTimeline()
         self.feed = PlaybackFeed(timeline)
         self.orderer = StreamOrderer(config)
         self.recorder = CorrectionRecorder(
             contact=config,
             displacement=config,
-            deformation=config,
+            passes=config,
             live=config,
             jacobian=kinematics.jacobian,
             timeline=timeline,
+            tool_frame=description.tool_frame,
         )
+        self.passes = self.recorder.passes
         self.teleoperation = TeleoperationRecorder(
-            timeline, config, config, largest_shift_m=config.largest_shift_m
+            timeline, config, self.passes, largest_shift_m=config.largest_shift_m
         )
         self._is_told_to_learn = False
         # What was learned of the bias of torques that are external ones (True) or not (False).
@@ -92,10 +98,14 @@ class CorrectionRecorderNode(Node):
         self._repetitions = 0
         self._no_shift_until_ns = 0
         self._offset_sec = 0.0
-        self._last_correction_ns = 0
+        # Of the last corrections that were published, and of which plan.
+        self._told = ('', 0)
         self._published: RecorderStatus | None = None
         self._corrections_publisher = self.create_publisher(
             MultiDOFJointTrajectory, names.CORRECTIONS_TOPIC, names.CORRECTIONS_QOS
+        )
+        self._contacts_publisher = self.create_publisher(
+            DiagnosticStatus, names.CONTACTS_TOPIC, names.CORRECTIONS_QOS
         )
         self._status_publisher = self.create_publisher(
             DiagnosticStatus, names.RECORDER_STATUS_TOPIC, names.LATCHED_QOS
@@ -128,7 +138,7 @@ class CorrectionRecorderNode(Node):
                 config.correction_source,
                 self.teleoperation,
                 base_frame=self._base_frame,
-                on_corrections=self._publish_corrections,
+                on_contacts=self._publish_contacts,
             )
             heard = device.topic
         clock = (
@@ -140,7 +150,7 @@ class CorrectionRecorderNode(Node):
         self.create_timer(_DIAGNOSTICS_PERIOD_SEC, self._publish_diagnostics, clock=clock)
         self.get_logger().info(
             f'correction recorder is up: {config.correction_source} corrections by {heard}, '
-            f'{config.displacement_source} displacement, {config.deformation} deformation'
+            f'{config.displacement_source} displacement'
         )
 
     def destroy_node(self) -> None:
@@ -187,6 +197,8 @@ class CorrectionRecorderNode(Node):
             self.recorder.live.reset()
             self.teleoperation.reset()
             self._no_shift_until_ns = 0
+        if status.state in _GIVEN_UP:
+            self.passes.end()
         if self.feed.lacks_plan:
             self.get_logger().warning(
                 'the plan that is played was not received: it cannot be corrected',
@@ -227,36 +239,49 @@ class CorrectionRecorderNode(Node):
         block = self.orderer.release()
         if len(block):
             self._offset_sec = (self._now_ns() - int(block.time_ns[-1])) / NANOSECONDS
-        self._publish_corrections(self.recorder.process(block))
+        self._publish_contacts(self.recorder.process(block))
         if (
             self.recorder.detector.in_contact
             and self.sources.silent_sec > self._config.longest_bridged_gap_sec
         ):
             self._end_open_contact()
-        self._publish_corrections(self.teleoperation.advance(self._now_ns()))
+        if self._config.correction_source != KINESTHETIC:
+            self._publish_contacts(self.teleoperation.advance(self._now_ns()))
+        self._publish_corrections()
         self._publish_status()
         self._publish_deformation()
 
     def _end_open_contact(self) -> None:
         """End a contact of which nothing more will be heard."""
-        corrections = self.recorder.process(self.orderer.flush())
-        self._publish_corrections(corrections + self.recorder.close())
+        contacts = self.recorder.process(self.orderer.flush())
+        self._publish_contacts(contacts + self.recorder.close())
 
-    def _publish_corrections(self, corrections: list[RecordedCorrection]) -> None:
-        for correction in corrections:
-            record = correction.to_record(self._tool_frame)
-            self._corrections_publisher.publish(correction_to_message(record))
-            self._last_correction_ns = record.stamp_ns
+    def _publish_contacts(self, contacts: list[ContactReport]) -> None:
+        for contact in contacts:
+            self._contacts_publisher.publish(contact_to_message(contact))
             self.get_logger().info(
-                f'correction at {correction.onset_plan_sec:.2f} s of the plan: '
-                f'{100 * np.linalg.norm(correction.vector_m):.1f} cm in '
-                f'{correction.duration_sec:.2f} s, {correction.peak_force_n:.0f} N, '
-                f'confidence {correction.confidence:.2f}'
+                f'contact at {contact.onset_plan_sec:.2f} s of the plan: '
+                f'{100 * np.linalg.norm(contact.displacement_m):.1f} cm in '
+                f'{contact.duration_sec:.2f} s, {contact.peak_force_n:.0f} N, '
+                f'confidence {contact.confidence:.2f}'
             )
 
+    def _publish_corrections(self) -> None:
+        for corrections in self.passes.take():
+            told = (corrections.digest, corrections.plan_stamp_ns)
+            if told != self._told:
+                self._corrections_publisher.publish(corrections_to_message(corrections))
+                self._told = told
+
     def _publish_status(self) -> None:
+        plan = self.passes.plan
+        stamp_ns = 0 if plan is None else plan.stamp_ns
+        digest, told_ns = self._told
         status = RecorderStatus(
-            in_contact=self._is_open, last_correction_ns=self._last_correction_ns
+            in_contact=self._is_open,
+            plan_stamp_ns=stamp_ns,
+            digest=digest if told_ns == stamp_ns else '',
+            is_complete=self.passes.is_complete,
         )
         if status != self._published:
             self._status_publisher.publish(recorder_status_to_message(status))

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from reward_learning_ros.parameters import ParameterError, parameter
 from reward_learning_ros.parameters.correcting import correction_source_parameter
 from reward_learning_ros.sensing.contact import ContactParameters
-from reward_learning_ros.sensing.deformation import DeformationParameters
 from reward_learning_ros.sensing.displacement import DisplacementParameters
 from reward_learning_ros.sensing.live import LiveParameters
 from reward_learning_ros.sensing.ordering import OrderingParameters
+from reward_learning_ros.sensing.passes import PassParameters
 from reward_learning_ros.sensing.teleoperation import TeleoperationParameters
 
 
@@ -18,7 +18,7 @@ from reward_learning_ros.sensing.teleoperation import TeleoperationParameters
 class CorrectionRecorderParameters(
     ContactParameters,
     DisplacementParameters,
-    DeformationParameters,
+    PassParameters,
     LiveParameters,
     OrderingParameters,
     TeleoperationParameters,
@@ -26,6 +26,10 @@ class CorrectionRecorderParameters(
     """How a person corrects the arm, and what becomes of it."""
 
     prefix: str = parameter('fr3', description='Prefix of joints and frames')
+    hand: bool = parameter(
+        True,
+        description='Whether the Franka Hand is mounted; without it the flange is the tool',
+    )
     correction_source: str = correction_source_parameter()
     update_rate_hz: float = parameter(
         25.0,

@@ -14,6 +14,7 @@ PLAN_TOPIC = 'plan'
 PLAYBACK_STATUS_TOPIC = 'playback/status'
 DEFORMATION_TOPIC = 'deformation'
 CORRECTIONS_TOPIC = 'corrections'
+CONTACTS_TOPIC = 'contacts'
 RECORDER_STATUS_TOPIC = 'recorder/status'
 THETA_TOPIC = 'theta'
 THETA_SAMPLES_TOPIC = 'theta/samples'
@@ -27,6 +28,8 @@ INFERENCE_STATUS_TOPIC = 'inference/status'
 # What a simulated participant wants, for those who judge the session afterwards.
 PARTICIPANT_STATUS_TOPIC = 'participant/status'
 PARTICIPANT_IDEAL_TOPIC = 'participant/ideal'
+# What a simulated participant means to do to the pass, as corrections.
+PARTICIPANT_CORRECTIONS_TOPIC = 'participant/corrections'
 # What a person teleoperates with; remap them to what the driver of the device publishes.
 JOY_TOPIC = 'joy'
 TWIST_TOPIC = 'twist'
@@ -90,6 +93,8 @@ TOPIC_QOS = {
     PLAYBACK_STATUS_TOPIC: LATCHED_QOS,
     DEFORMATION_TOPIC: DEFORMATION_QOS,
     CORRECTIONS_TOPIC: CORRECTIONS_QOS,
+    CONTACTS_TOPIC: CORRECTIONS_QOS,
+    PARTICIPANT_CORRECTIONS_TOPIC: CORRECTIONS_QOS,
     RECORDER_STATUS_TOPIC: LATCHED_QOS,
     THETA_TOPIC: LATCHED_QOS,
     THETA_SAMPLES_TOPIC: LATCHED_QOS,

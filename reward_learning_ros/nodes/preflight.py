@@ -47,6 +47,10 @@ class PreflightNodeParameters(PreflightParameters):
     """What preflight looks at, and for how long."""
 
     prefix: str = parameter('fr3', description='Prefix of joints and frames')
+    hand: bool = parameter(
+        True,
+        description='Whether the Franka Hand is mounted; without it the flange is the tool',
+    )
     controller: str = parameter(
         ARM_CONTROLLER, description='Name of the joint trajectory controller'
     )
@@ -76,7 +80,9 @@ class PreflightNode(Node):
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__('preflight', context=context)
         self._config = declare(self, PreflightNodeParameters)
-        self._kinematics = Kinematics(description=franka_arm(prefix=self._config.prefix))
+        self._kinematics = Kinematics(
+            description=franka_arm(prefix=self._config.prefix, hand=self._config.hand)
+        )
         self._sign_test = SignTest(self._kinematics, torque_sign=self._config.torque_sign)
         self._controllers = ControllerWatch(self)
         self._arrivals: dict[str, list[float]] = {}

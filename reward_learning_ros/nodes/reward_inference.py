@@ -21,19 +21,19 @@ from reward_learning_ros.bags.reading import BagReader
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.core.scenery import Thing
 from reward_learning_ros.interface import (
-    Correction,
     DiagnosticReport,
     InferenceStatus,
+    MessageError,
+    PassCorrections,
     Plan,
     SceneObject,
 )
 from reward_learning_ros.interface.inference import inference_diagnostic_of
-from reward_learning_ros.interface.records import stamp_ns_of
-from reward_learning_ros.learning import Lesson
+from reward_learning_ros.learning import Corrections, InferenceResult, stamp_of
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
-    correction_from_message,
     correction_markers,
+    corrections_from_message,
     diagnostic_report_to_message,
     ideal_markers,
     inference_status_from_message,
@@ -49,7 +49,11 @@ from reward_learning_ros.nodes.conversions import (
     theta_summary_to_message,
 )
 from reward_learning_ros.nodes.heartbeat import Heartbeat
-from reward_learning_ros.nodes.inferring import Inferring, News, Past
+from reward_learning_ros.nodes.inference_manager import (
+    InferenceManager,
+    SessionHistory,
+    Update,
+)
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.reward_inference_parameters import RewardInferenceParameters
 from reward_learning_ros.nodes.running import events_executor, run
@@ -72,9 +76,9 @@ class RewardInferenceNode(Node):
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__('reward_inference', context=context)
         config = declare(self, RewardInferenceParameters)
-        self.inferring = Inferring(config, lambda: int(self.get_clock().now().nanoseconds))
-        task = self.inferring.paths.task
-        self._base_frame = self.inferring.paths.description.base_frame
+        self.manager = InferenceManager(config, lambda: int(self.get_clock().now().nanoseconds))
+        task = self.manager.paths.task
+        self._base_frame = self.manager.paths.description.base_frame
         self._scene = [_scene_object(thing) for thing in task.scene]
         self._ideal: Plan | None = None
         self._published: InferenceStatus | None = None
@@ -101,15 +105,15 @@ class RewardInferenceNode(Node):
         self._resume(config.bag)
         self._listen()
         for service, act in (
-            (names.INFERENCE_UNDO_SERVICE, self.inferring.undo),
-            (names.INFERENCE_RESET_SERVICE, self.inferring.reset),
+            (names.INFERENCE_UNDO_SERVICE, self.manager.undo),
+            (names.INFERENCE_RESET_SERVICE, self.manager.reset),
         ):
             self.create_service(
                 Trigger,
                 service,
                 lambda request, response, act=act: self._on_service(act, response),
             )
-        self.inferring.worker.start()
+        self.manager.worker.start()
         # By the wall: learning takes its time whatever the clock of ROS does.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(_PERIOD_SEC, self._on_tick, clock=clock)
@@ -117,19 +121,19 @@ class RewardInferenceNode(Node):
         self._publish_status()
         self.get_logger().info(
             f'inference is up: task {task.name}, {config.method}, {config.dependence}, '
-            f'{config.mode}, seed {config.seed}'
+            f'silence {config.silence}, replans {config.replan}, seed {config.seed}'
         )
 
     def destroy_node(self) -> None:
         """End the process that learns, too."""
-        self.inferring.worker.stop()
+        self.manager.worker.stop()
         super().destroy_node()
 
     def _listen(self) -> None:
         self.create_subscription(
             MultiDOFJointTrajectory,
             names.CORRECTIONS_TOPIC,
-            self._on_correction,
+            self._on_corrections,
             names.CORRECTIONS_QOS,
         )
         self.create_subscription(
@@ -150,7 +154,7 @@ class RewardInferenceNode(Node):
 
     def _on_recorded_plan(self, message: PathMessage) -> None:
         try:
-            self.inferring.know(plan_from_message(message, frame_id=self._base_frame))
+            self.manager.on_recorded_plan(plan_from_message(message, frame_id=self._base_frame))
         except RewardLearningError as error:
             self.get_logger().warning(f'recorded plan ignored: {error}')
 
@@ -159,39 +163,44 @@ class RewardInferenceNode(Node):
         if not bag or not Path(bag).exists():
             return
         try:
-            past = read_past(Path(bag), self.resolve_topic_name)
-            self.inferring.resume(past)
+            history = read_history(Path(bag), self.resolve_topic_name)
+            self.manager.resume(history)
         except RewardLearningError as error:
             self.get_logger().error(f'nothing is taken from the recording: {error}')
             return
-        if past.plans:
+        if history.plans:
             self.get_logger().info(
-                f'goes on from the recording: {len(past.plans)} plans, '
-                f'{len(past.corrections)} corrections'
+                f'goes on from the recording: {len(history.plans)} plans, '
+                f'{len(history.corrections)} passes'
             )
-            self._publish(News(plan=self.inferring.plan))
+            self._publish(Update(plan=self.manager.plan))
 
-    def _on_correction(self, message: MultiDOFJointTrajectory) -> None:
-        self.inferring.hear(stamp_ns_of(message.header.stamp))
+    def _on_corrections(self, message: MultiDOFJointTrajectory) -> None:
         try:
-            self.inferring.correct(correction_from_message(message, frame_id=self._base_frame))
+            self.manager.on_corrections(
+                corrections_from_message(message, frame_id=self._base_frame)
+            )
         except RewardLearningError as error:
-            self.get_logger().warning(f'correction ignored: {error}')
+            self.get_logger().warning(f'corrections ignored: {error}')
             return
         self._on_tick()
         self._publish_markers()
 
     def _on_playback(self, message: DiagnosticStatus) -> None:
         try:
-            self.inferring.watch(playback_status_from_message(message).state)
+            self.manager.on_playback(playback_status_from_message(message))
         except RewardLearningError as error:
             self.get_logger().error(f'playback status refused: {error}')
+            return
+        self._on_tick()
 
     def _on_recorder(self, message: DiagnosticStatus) -> None:
         try:
-            self.inferring.feel(recorder_status_from_message(message))
+            self.manager.on_recorder(recorder_status_from_message(message))
         except RewardLearningError as error:
             self.get_logger().error(f'recorder status refused: {error}')
+            return
+        self._on_tick()
 
     def _on_ideal(self, message: PathMessage) -> None:
         try:
@@ -203,45 +212,45 @@ class RewardInferenceNode(Node):
 
     def _on_service(self, act: Any, response: Any) -> Any:
         try:
-            news = act()
+            update = act()
         except RewardLearningError as error:
             response.success, response.message = False, str(error)
             return response
-        self._publish(news)
+        self._publish(update)
         self._publish_status()
         response.success = True
-        response.message = f'{len(self.inferring.learner.corrections)} corrections are left'
+        response.message = f'{len(self.manager.learner.active)} passes are left'
         return response
 
     def _on_tick(self) -> None:
-        news = self.inferring.advance()
-        if news is not None:
-            self._publish(news)
+        update = self.manager.advance()
+        if update is not None:
+            self._publish(update)
         self._publish_status()
 
-    def _publish(self, news: News) -> None:
-        if news.lesson is not None:
-            self._publish_lesson(news.lesson)
-        if news.plan is not None:
-            self._plan_publisher.publish(plan_to_message(news.plan))
+    def _publish(self, update: Update) -> None:
+        if update.result is not None:
+            self._publish_result(update.result)
+        if update.plan is not None:
+            self._plan_publisher.publish(plan_to_message(update.plan))
         self._publish_markers()
 
-    def _publish_lesson(self, lesson: Lesson) -> None:
-        self._theta_publisher.publish(theta_summary_to_message(lesson.theta))
-        self._samples_publisher.publish(theta_samples_to_message(lesson.samples))
+    def _publish_result(self, result: InferenceResult) -> None:
+        self._theta_publisher.publish(theta_summary_to_message(result.theta))
+        self._samples_publisher.publish(theta_samples_to_message(result.samples))
         weights = ', '.join(
             f'{name} {mean:.2f}'
-            for name, mean in zip(lesson.theta.features, lesson.theta.mean, strict=True)
+            for name, mean in zip(result.theta.features, result.theta.mean, strict=True)
         )
-        self.get_logger().info(f'learned from {lesson.corrections} corrections: {weights}')
-        for reason in lesson.reasons:
-            self.get_logger().warning(f'the plan stays as it was: {reason}')
-        for warning in lesson.posterior.warnings:
-            if warning not in lesson.reasons:
+        self.get_logger().info(f'learned from {result.pushes} pushes: {weights}')
+        for reason in result.reasons:
+            self.get_logger().warning(f'the trajectory stays as it was: {reason}')
+        for warning in result.posterior.warnings:
+            if warning not in result.reasons:
                 self.get_logger().warning(warning)
 
     def _publish_status(self) -> None:
-        status = self.inferring.status
+        status = self.manager.status
         if status == self._published:
             return
         if status.fault and (self._published is None or status.fault != self._published.fault):
@@ -252,23 +261,23 @@ class RewardInferenceNode(Node):
     def _publish_diagnostics(self) -> None:
         report = DiagnosticReport(
             stamp_ns=int(self.get_clock().now().nanoseconds),
-            diagnostics=(inference_diagnostic_of(self.inferring.status),),
+            diagnostics=(inference_diagnostic_of(self.manager.status),),
         )
         self._diagnostics_publisher.publish(diagnostic_report_to_message(report))
 
     def _publish_markers(self) -> None:
-        plan = self.inferring.plan
+        plan = self.manager.plan
         if plan is None:
             return
         markers = scene_markers(self._base_frame, self._scene)
         markers += plan_markers(plan)
-        markers += correction_markers(plan, self.inferring.shown_corrections)
+        markers += correction_markers(plan, self.manager.shown_corrections)
         if self._ideal is not None:
             markers += ideal_markers(self._ideal)
         self._markers_publisher.publish(marker_array(markers))
 
 
-def read_past(bag: Path, resolve: Any) -> Past:
+def read_history(bag: Path, resolve: Any) -> SessionHistory:
     """Return what an inference before this one had heard and shown, from the session's recording.
 
     Args:
@@ -283,7 +292,7 @@ def read_past(bag: Path, resolve: Any) -> Past:
         for topic in (names.PLAN_TOPIC, names.CORRECTIONS_TOPIC, names.INFERENCE_STATUS_TOPIC)
     )
     plans: dict[int, Plan] = {}
-    corrections: dict[int, Correction] = {}
+    corrections: dict[int, Corrections] = {}
     status: InferenceStatus | None = None
     with BagReader(bag) as reader:
         topics = [
@@ -294,18 +303,21 @@ def read_past(bag: Path, resolve: Any) -> Past:
         for message in reader.messages(topics):
             try:
                 content = message.decoded()
-            except BagError:
-                # Cut off by what ended the session before.
+                if message.topic.name == plan_topic:
+                    plan = plan_from_message(content)
+                    plans[plan.stamp_ns] = plan
+                elif message.topic.name == corrections_topic:
+                    told = corrections_from_message(content)
+                    if isinstance(told, PassCorrections):
+                        corrections[stamp_of(told)] = told
+                    else:
+                        corrections.setdefault(stamp_of(told), told)
+                else:
+                    status = inference_status_from_message(content)
+            except (BagError, MessageError):
+                # Cut off by what ended the session before, or refused by the one before too.
                 continue
-            if message.topic.name == plan_topic:
-                plan = plan_from_message(content)
-                plans[plan.stamp_ns] = plan
-            elif message.topic.name == corrections_topic:
-                correction = correction_from_message(content)
-                corrections.setdefault(correction.stamp_ns, correction)
-            else:
-                status = inference_status_from_message(content)
-    return Past(
+    return SessionHistory(
         plans=tuple(plans.values()), corrections=tuple(corrections.values()), status=status
     )
 

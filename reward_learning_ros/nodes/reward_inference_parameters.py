@@ -6,19 +6,20 @@ from dataclasses import dataclass
 
 from reward_learning_ros.learning.parameters import LearningParameters
 from reward_learning_ros.parameters import parameter
+from reward_learning_ros.parameters.inference import AT_ONCE, BETWEEN_PASSES, replan_parameter
 
-ONLINE = 'online'
-AFTER_PASS = 'after_pass'
+__all__ = ['AT_ONCE', 'BETWEEN_PASSES', 'RewardInferenceParameters']
 
 
 @dataclass(frozen=True, kw_only=True)
 class RewardInferenceParameters(LearningParameters):
-    """What is learned, how, and when."""
+    """What is learned, how, and when the plan is replaced."""
 
-    mode: str = parameter(
-        ONLINE,
-        description='When to infer: after every correction, or after a pass with many',
-        choices=(ONLINE, AFTER_PASS),
+    replan: str = replan_parameter()
+    infers_ahead: bool = parameter(
+        True,
+        description='Whether it is inferred during a pass, once for all that was told, what '
+        'follows if nobody pushes any more: then the next plan is there when the pass ends',
     )
     bag: str = parameter(
         '',

@@ -13,7 +13,6 @@ from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
 from rclpy.node import Node
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from reward_learning_ros.arm.playback.requests import RequestAges
 from reward_learning_ros.bags.reading import BagReader
@@ -21,17 +20,16 @@ from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
     InferenceState,
     InferenceStatus,
+    PlaybackState,
     PlaybackStatus,
     RecorderStatus,
     SessionState,
     SessionStatus,
 )
-from reward_learning_ros.interface.records import stamp_ns_of
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.arm_services import FrankaArmServices, SimulatedArmServices
 from reward_learning_ros.nodes.controller_watch import ControllerWatch
 from reward_learning_ros.nodes.conversions import (
-    correction_from_message,
     inference_status_from_message,
     playback_status_from_message,
     recorder_status_from_message,
@@ -92,8 +90,8 @@ class SessionConductorNode(Node):
         self._playback: PlaybackStatus | None = None
         self._inference: InferenceStatus | None = None
         self._recorder = RecorderStatus()
-        self._corrections: set[int] = set()
-        self._last_heard_ns = 0
+        # Stamp of the plan that was played last; 0 before the first.
+        self._played_ns = 0
         self._published: SessionStatus | None = None
         self._end_sec: float | None = None
         self._status_publisher = self.create_publisher(
@@ -101,12 +99,6 @@ class SessionConductorNode(Node):
         )
         self.create_subscription(
             DiagnosticStatus, names.PLAYBACK_STATUS_TOPIC, self._on_playback, names.LATCHED_QOS
-        )
-        self.create_subscription(
-            MultiDOFJointTrajectory,
-            names.CORRECTIONS_TOPIC,
-            self._on_correction,
-            names.CORRECTIONS_QOS,
         )
         self.create_subscription(
             DiagnosticStatus, names.INFERENCE_STATUS_TOPIC, self._on_inference, names.LATCHED_QOS
@@ -170,6 +162,9 @@ class SessionConductorNode(Node):
             self._playback = playback_status_from_message(message)
         except RewardLearningError as error:
             self.get_logger().error(f'playback status refused: {error}')
+            return
+        if self._playback.state is PlaybackState.PLAYING:
+            self._played_ns = self._playback.plan_stamp_ns
 
     def _on_recorder(self, message: DiagnosticStatus) -> None:
         try:
@@ -177,32 +172,24 @@ class SessionConductorNode(Node):
         except RewardLearningError as error:
             self.get_logger().error(f'recorder status refused: {error}')
 
-    def _on_correction(self, message: MultiDOFJointTrajectory) -> None:
-        self._last_heard_ns = max(self._last_heard_ns, stamp_ns_of(message.header.stamp))
-        try:
-            self._corrections.add(correction_from_message(message).stamp_ns)
-        except RewardLearningError as error:
-            self.get_logger().error(f'correction refused: {error}')
-
     def _on_inference(self, message: DiagnosticStatus) -> None:
         try:
             self._inference = inference_status_from_message(message)
         except RewardLearningError as error:
             self.get_logger().error(f'inference status refused: {error}')
-            return
-        # Those of before, if the session was interrupted, only the inference knows.
-        self._corrections.update(self._inference.corrections_ns, self._inference.considered_ns)
 
     def _session_topic(self) -> str:
         return str(self.resolve_topic_name(names.SESSION_STATUS_TOPIC))
 
-    def _on_service(self, act: Callable[[], None], response: Any) -> Any:
+    def _on_service(self, act: Callable[[], Request | None], response: Any) -> Any:
         try:
-            act()
+            request = act()
         except RewardLearningError as error:
             response.success, response.message = False, str(error)
         else:
             response.success = True
+            if request is not None:
+                self._ask(request)
         return response
 
     def _take_consents(self) -> None:
@@ -233,6 +220,9 @@ class SessionConductorNode(Node):
         try:
             if self.machine.state in _ON_THE_WAY:
                 raise SessionRefusedError(f'no recovery now: {self.machine.state.words}')
+            if self.machine.is_arm_moving:
+                # A controller that is activated while playback sends would jump.
+                raise SessionRefusedError('no recovery now: playback moves the arm')
             if self._recovery is None:
                 raise SessionRefusedError(self._no_recovery)
             finished = self._recovery.begin()
@@ -255,9 +245,9 @@ class SessionConductorNode(Node):
         view = SessionView(
             playback=self._playback,
             missing=self._missing(),
-            corrections=len(self._corrections),
+            corrections=0 if self._inference is None else self._inference.pushes,
             is_inferring=self._is_inferring(),
-            is_pushing=self._recorder.is_pushing(self._last_heard_ns),
+            is_pushing=self._recorder.in_contact,
         )
         request = self.machine.look(view, time.monotonic())
         if request is not None:
@@ -278,10 +268,24 @@ class SessionConductorNode(Node):
         return missing
 
     def _is_inferring(self) -> bool:
+        """Tell whether the plan of the next pass is still to come.
+
+        A plan is played once: after each pass another one is shown, which says that all that was
+        told of that pass was considered. Playback must have taken it.
+        """
         status = self._inference
         if status is None:
-            return bool(self._corrections)
-        return not status.is_settled or status.heard < len(self._corrections)
+            return False
+        taken_ns = 0 if self._playback is None else self._playback.plan_stamp_ns
+        played_ns = {self._played_ns}
+        if self._recorder.is_complete:
+            # Of a pass that ended before this conductor was there, the recorder knows.
+            played_ns.add(self._recorder.plan_stamp_ns)
+        return (
+            not status.is_settled
+            or status.plan_stamp_ns in played_ns
+            or status.plan_stamp_ns != taken_ns
+        )
 
     def _ask(self, request: Request) -> None:
         client = self._playback_clients[request.action]
@@ -298,6 +302,8 @@ class SessionConductorNode(Node):
         further = self.machine.answer(request, refusal, time.monotonic())
         if further is not None:
             self._ask(further)
+        # Also what the next look overwrites: who listens tells a grant from a refusal by it.
+        self._publish()
 
     def _publish(self) -> None:
         status = self.machine.status

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reward_learning_ros.parameters import Parameters, parameter
-from reward_learning_ros.parameters.arms import ARMS, SIMULATED
+from reward_learning_ros.parameters import ParameterError, Parameters, parameter
+from reward_learning_ros.parameters.arms import ARMS, FRANKA, SIMULATED
+from reward_learning_ros.parameters.thresholds import WATCH_TIMEOUT_SEC
 
 EVERY_PASS = 'every_pass'
 FIRST_PASS = 'first_pass'
@@ -21,7 +22,7 @@ class SessionConductorParameters(Parameters):
         (), description='Nodes that must be there before the arm moves'
     )
     watch_timeout_sec: float = parameter(
-        2.5,
+        WATCH_TIMEOUT_SEC,
         description='How long a watched node may be silent, by the clock on the wall',
         minimum=0.6,
         maximum=60.0,
@@ -32,8 +33,8 @@ class SessionConductorParameters(Parameters):
     )
     max_corrections: int = parameter(
         0,
-        description='After so many corrections, and what is learned from them, the session ends; '
-        '0 is no limit',
+        description='After pushes at so many waypoints, and what is learned from them, the '
+        'session ends; 0 is no limit',
         minimum=0,
         maximum=1000,
     )
@@ -61,3 +62,10 @@ class SessionConductorParameters(Parameters):
     bag: str = parameter(
         '', description="The session's recording: what was done before is counted from it"
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.arm == FRANKA and self.consent == NO_CONSENT:
+            raise ParameterError(
+                type(self).__name__, 'consent', self.consent, f'must be a person with arm {FRANKA}'
+            )

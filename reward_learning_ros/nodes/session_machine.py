@@ -31,6 +31,13 @@ from reward_learning_ros.nodes.session_conductor_parameters import (
 ANSWER_TIMEOUT_SEC = 2.0
 # Before a session that consents by itself does so again after a refusal.
 _OWN_CONSENT_PERIOD_SEC = 1.0
+# Before playback that does not stop is asked again.
+_STOP_PERIOD_SEC = 1.0
+# Playback misses the same nodes, and holds then, which keeps the pass. If it still moves the arm
+# after so long, it is asked to stop.
+_OWN_HOLD_SEC = 0.5
+_PLAYBACK = 'trajectory_playback'
+_TO_COME = 'the plan of the next pass is still to come'
 
 
 class SessionRefusedError(RewardLearningError):
@@ -50,9 +57,11 @@ class Event(enum.Enum):
     """What happens to a session; its value says it in words."""
 
     # What is seen of the nodes and the arm: one of these at each look.
-    LOST = 'a node or the plan is missing'
+    LOST = 'a node or the plan is missing; the arm stands'
+    UNWATCHED = 'a node is missing while the arm moves'
     HELD = 'playback holds the arm on its way'
-    MOVING = 'the arm moves'
+    MOVING = 'the arm moves to a plan, or along it'
+    GOING_HOME = 'the arm moves home'
     FINISHED = 'playback has come to the end of the plan'
     BUSY = 'the arm stands; somebody pushes it, or inference is not done'
     TOO_FAR = 'the arm stands too far from the start of the plan'
@@ -63,7 +72,7 @@ class Event(enum.Enum):
     CONTINUE = 'consent to going on'
     HOME = 'consent to going home'
     END = 'the session is to end'
-    LIMIT = 'the last correction was made'
+    LIMIT = 'nothing more is to be corrected'
     # What playback makes of a consent.
     GRANTED = 'playback grants it'
     REFUSED = 'playback refuses it'
@@ -72,6 +81,9 @@ class Event(enum.Enum):
 
 _S, _E = SessionState, Event
 _ACTIVE = tuple(state for state in _S if state not in (_S.STOPPING, _S.CONCLUDING, _S.ENDED))
+
+# What is seen of an arm that stands, and that playback does not hold on its way.
+_STANDS = (_E.BUSY, _E.NOT_READY, _E.TOO_FAR, _E.READY)
 
 # From which state which event leads where. A consent that is not in here is refused; any other
 # event that is not in here changes nothing.
@@ -82,6 +94,7 @@ TRANSITIONS: dict[tuple[SessionState, Event], SessionState] = {
     (_S.WAITING, _E.HELD): _S.HOLDING,
     (_S.READY, _E.BEGIN): _S.STARTING,
     (_S.READY, _E.LOST): _S.WAITING,
+    (_S.READY, _E.UNWATCHED): _S.WAITING,
     (_S.READY, _E.BUSY): _S.WAITING,
     (_S.READY, _E.NOT_READY): _S.WAITING,
     (_S.READY, _E.TOO_FAR): _S.AWAY,
@@ -93,10 +106,12 @@ TRANSITIONS: dict[tuple[SessionState, Event], SessionState] = {
     (_S.DEPARTING, _E.MOVING): _S.PLAYING,
     (_S.DEPARTING, _E.HELD): _S.HOLDING,
     (_S.DEPARTING, _E.LOST): _S.HOLDING,
+    (_S.DEPARTING, _E.UNWATCHED): _S.HOLDING,
     (_S.DEPARTING, _E.TIMEOUT): _S.HOLDING,
     (_S.PLAYING, _E.FINISHED): _S.INFERRING,
     (_S.PLAYING, _E.HELD): _S.HOLDING,
     (_S.PLAYING, _E.LOST): _S.HOLDING,
+    (_S.PLAYING, _E.UNWATCHED): _S.HOLDING,
     (_S.PLAYING, _E.BUSY): _S.HOLDING,
     (_S.PLAYING, _E.NOT_READY): _S.HOLDING,
     (_S.PLAYING, _E.TOO_FAR): _S.HOLDING,
@@ -105,6 +120,7 @@ TRANSITIONS: dict[tuple[SessionState, Event], SessionState] = {
     (_S.HOLDING, _E.HOME): _S.SENDING_HOME,
     (_S.HOLDING, _E.MOVING): _S.PLAYING,
     (_S.HOLDING, _E.FINISHED): _S.INFERRING,
+    # Where it was on its way home, and playback knows of that no more: see `_happen`.
     (_S.RESUMING, _E.GRANTED): _S.DEPARTING,
     (_S.RESUMING, _E.REFUSED): _S.HOLDING,
     (_S.RESUMING, _E.TIMEOUT): _S.HOLDING,
@@ -117,22 +133,31 @@ TRANSITIONS: dict[tuple[SessionState, Event], SessionState] = {
     (_S.AWAY, _E.HOME): _S.SENDING_HOME,
     (_S.AWAY, _E.READY): _S.READY,
     (_S.AWAY, _E.LOST): _S.WAITING,
+    (_S.AWAY, _E.UNWATCHED): _S.WAITING,
     (_S.AWAY, _E.BUSY): _S.WAITING,
     (_S.AWAY, _E.NOT_READY): _S.WAITING,
     (_S.AWAY, _E.MOVING): _S.PLAYING,
+    (_S.AWAY, _E.HELD): _S.HOLDING,
     (_S.SENDING_HOME, _E.GRANTED): _S.RETURNING,
     (_S.SENDING_HOME, _E.REFUSED): _S.AWAY,
     (_S.SENDING_HOME, _E.TIMEOUT): _S.AWAY,
-    (_S.RETURNING, _E.MOVING): _S.HOMING,
-    (_S.RETURNING, _E.HELD): _S.AWAY,
+    (_S.RETURNING, _E.MOVING): _S.PLAYING,
+    (_S.RETURNING, _E.HELD): _S.HOLDING,
     # It was at home already, or is there so soon that nobody saw it move.
     (_S.RETURNING, _E.TIMEOUT): _S.WAITING,
-    (_S.HOMING, _E.HELD): _S.AWAY,
-    (_S.HOMING, _E.LOST): _S.AWAY,
+    (_S.HOMING, _E.MOVING): _S.PLAYING,
+    (_S.HOMING, _E.HELD): _S.HOLDING,
+    (_S.HOMING, _E.LOST): _S.WAITING,
     (_S.HOMING, _E.BUSY): _S.WAITING,
     (_S.HOMING, _E.NOT_READY): _S.WAITING,
     (_S.HOMING, _E.TOO_FAR): _S.WAITING,
     (_S.HOMING, _E.READY): _S.WAITING,
+    # An operator may also have asked playback for it; it is no pass.
+    **{
+        (state, _E.GOING_HOME): _S.HOMING
+        for state in _ACTIVE
+        if state not in (_S.STARTING, _S.RESUMING, _S.SENDING_HOME, _S.HOMING)
+    },
     # Whatever it does, it can be ended. What is learned from the last correction is waited for.
     **{(state, _E.END): _S.STOPPING for state in _ACTIVE},
     (_S.CONCLUDING, _E.END): _S.STOPPING,
@@ -151,7 +176,6 @@ _UNSEEN = (_S.DEPARTING, _S.RETURNING)
 _ENDING = (_S.STOPPING, _S.CONCLUDING)
 # What another session machine was in the middle of, when it ended before its session did.
 _IN_PASS = (_S.DEPARTING, _S.PLAYING, _S.HOLDING, _S.RESUMING)
-_MOVING = (PlaybackState.HOMING, PlaybackState.PLAYING)
 _HELD = (PlaybackState.FAULT, PlaybackState.PAUSED)
 _OWN_CONSENTS = {_S.READY: _E.BEGIN, _S.AWAY: _E.HOME, _S.HOLDING: _E.CONTINUE}
 
@@ -163,9 +187,9 @@ class SessionView:
     Attributes:
         playback: what playback does; None before it was heard.
         missing: nodes that were not heard lately.
-        corrections: how many were made.
-        is_inferring: whether something can still be learned from them.
-        is_pushing: whether one is being made.
+        corrections: at how many waypoints somebody pushed.
+        is_inferring: whether the plan of the next pass is still to come.
+        is_pushing: whether somebody pushes now.
     """
 
     playback: PlaybackStatus | None = None
@@ -224,6 +248,11 @@ class SessionMachine:
         # Why playback did not do what was consented to last.
         self._refusal = ''
         self._next_own_sec = 0.0
+        self._next_stop_sec = 0.0
+        # Since when the arm has moved while a node is missing; None if it does not.
+        self._unwatched_sec: float | None = None
+        # Whether the pass was given up for the way home.
+        self._is_pass_over = False
         # Whether the consent to the first pass still covers the next ones.
         self._is_covered = False
 
@@ -236,14 +265,15 @@ class SessionMachine:
         if self._is_last_correction_made():
             self._decide_end(SessionEnd.MAX_CORRECTIONS, _E.LIMIT)
         seen = self._seen()
-        if seen is _E.HELD or (seen is not _E.MOVING and self._obstacle()):
+        if seen is _E.HELD or (seen not in (_E.MOVING, _E.GOING_HOME) and self._obstacle()):
             self._is_covered = False
         self._happen(seen)
         if self.state in (*ASKING, *_UNSEEN) and now_sec >= self._deadline_sec:
             self._refusal = 'it did not answer in time, or did not move'
+            self._is_covered = False
             self._happen(_E.TIMEOUT)
         request = None
-        if self.state in _ENDING and seen is _E.MOVING:
+        if self._must_stop(seen, now_sec):
             request = self._ask_to_stop(now_sec)
         elif self._may_consent(now_sec):
             request = self.consent(_OWN_CONSENTS[self.state], now_sec)
@@ -267,9 +297,11 @@ class SessionMachine:
             raise SessionRefusedError(f'no {event.value} now: {obstacle}')
         action = {_E.BEGIN: Action.START, _E.HOME: Action.HOME}.get(event)
         if action is None:
-            # Playback that was restarted knows of no pass that it could resume.
-            is_held = self._view.playback is not None and self._view.playback.state in _HELD
-            action = Action.RESUME if is_held else Action.START
+            if self._must_begin_again() and self._view.is_inferring:
+                raise SessionRefusedError(f'no {event.value} now: {_TO_COME}')
+            action = Action.START if self._must_begin_again() else Action.RESUME
+        # Whatever takes consents away takes it too, also before playback has answered.
+        self._is_covered |= event is _E.BEGIN
         self._happen(event)
         self._next_own_sec = now_sec + _OWN_CONSENT_PERIOD_SEC
         self._deadline_sec = now_sec + ANSWER_TIMEOUT_SEC
@@ -294,22 +326,41 @@ class SessionMachine:
         if request is not self._request or self.state not in ASKING:
             # Nobody waits for this motion any more: it stops at once, whatever was asked last.
             return Request(number=self._request.number, action=Action.STOP) if granted else None
-        begins = self.state is _S.STARTING
+        begins_pass = self.state is _S.STARTING
+        # Playback that knows no more of a way home begins a pass.
+        begins_pass |= request.action is Action.START and self._is_pass_over
         self._refusal = refusal
         self._happen(_E.GRANTED if granted else _E.REFUSED)
         self._deadline_sec = now_sec + ANSWER_TIMEOUT_SEC
-        if granted and begins:
+        if granted and begins_pass:
             self._begin_pass()
-            self._is_covered = True
+        elif not granted:
+            self._is_covered = False
         self._publish()
         return None
 
-    def hand_over(self) -> None:
-        """Let another operator take over: no consent of the one before is left."""
+    def hand_over(self) -> Request | None:
+        """Let another operator take over: no consent of the one before is left.
+
+        Returns:
+            What to ask playback for then, if anything: a motion that nobody saw yet stops.
+        """
         self._is_covered = False
-        if self.state in ASKING:
+        is_unseen = self.state in _UNSEEN
+        if is_unseen or self.state in ASKING:
             self._happen(_E.TIMEOUT)
         self._publish()
+        return Request(number=self._request.number, action=Action.STOP) if is_unseen else None
+
+    @property
+    def is_arm_moving(self) -> bool:
+        """Whether playback moves the arm. What it told last ends at rest before it is missed."""
+        view = self._view
+        return (
+            view.playback is not None
+            and view.playback.state.is_moving
+            and _PLAYBACK not in view.missing
+        )
 
     def accept(self) -> None:
         """Take the plan that is shown as what the person wants.
@@ -319,7 +370,8 @@ class SessionMachine:
         """
         if self._passes == 0:
             raise SessionRefusedError('there is nothing to accept: no pass has begun')
-        self._decide_end(SessionEnd.ACCEPTED, _E.END)
+        # What was told of the pass under way is still learned from.
+        self._decide_end(SessionEnd.ACCEPTED, _E.LIMIT)
 
     def finish(self) -> None:
         """End the session, accepted or not."""
@@ -328,12 +380,18 @@ class SessionMachine:
     def _seen(self) -> Event:
         """Return what is seen, the first of the list that is true."""
         view, playback = self._view, self._view.playback
-        if view.missing or playback is None or playback.plan_stamp_ns == 0:
+        if view.missing:
+            return _E.UNWATCHED if self.is_arm_moving else _E.LOST
+        if playback is not None and playback.state.is_moving:
+            is_homing = playback.state is PlaybackState.HOMING
+            return _E.GOING_HOME if is_homing else _E.MOVING
+        if playback is None or playback.plan_stamp_ns == 0:
             return _E.LOST
+        if self.state is _S.CONCLUDING and view.is_inferring:
+            # What is learned from the last correction is waited for, also while playback holds.
+            return _E.BUSY
         if playback.state in _HELD:
             return _E.HELD
-        if playback.state in _MOVING:
-            return _E.MOVING
         if playback.state is PlaybackState.FINISHED and self.state in (_S.PLAYING, _S.HOLDING):
             return _E.FINISHED
         if view.is_pushing or view.is_inferring:
@@ -346,9 +404,14 @@ class SessionMachine:
         """Go where the table says, and do what goes with it."""
         before = self.state
         after = TRANSITIONS.get((before, event), before)
-        if event is _E.MOVING and after is _S.PLAYING and before not in _IN_PASS:
+        is_in_pass = before in _IN_PASS and not self._is_pass_over
+        if event is _E.MOVING and after is _S.PLAYING and not is_in_pass:
             # Somebody asked playback for it without asking the session.
             self._begin_pass()
+        if after in (_S.RETURNING, _S.HOMING):
+            self._is_pass_over = True
+        if before is _S.HOLDING and self._is_pass_over and event in _STANDS:
+            after = _S.WAITING
         if before is _S.INFERRING and after is _S.WAITING:
             after = self._judge()
         self.state = after
@@ -364,6 +427,7 @@ class SessionMachine:
 
     def _begin_pass(self) -> None:
         self._passes += 1
+        self._is_pass_over = False
         self._corrections_before_pass = self._view.corrections
         self._was_pushed = False
 
@@ -375,14 +439,33 @@ class SessionMachine:
             return self._is_covered and self.state is _S.READY
         if self._config.consent != NO_CONSENT or self._obstacle():
             return False
+        if self.state is _S.HOLDING and self._must_begin_again() and self._view.is_inferring:
+            return False
         # Somebody paused it, and will resume it.
         playback = self._view.playback
         return playback is not None and playback.state is not PlaybackState.PAUSED
 
+    def _must_stop(self, seen: Event, now_sec: float) -> bool:
+        """Tell whether the arm moves and must not."""
+        if seen is not _E.UNWATCHED:
+            self._unwatched_sec = None
+        elif self._unwatched_sec is None:
+            self._unwatched_sec = now_sec
+        if self.state in _ENDING:
+            return seen in (_E.MOVING, _E.GOING_HOME, _E.UNWATCHED)
+        return self._unwatched_sec is not None and now_sec - self._unwatched_sec >= _OWN_HOLD_SEC
+
+    def _must_begin_again(self) -> bool:
+        """Tell whether the pass was given up: stopped, or playback was restarted.
+
+        Then the next one takes another plan, since one that was played is not played again.
+        """
+        return self._view.playback is None or self._view.playback.state not in _HELD
+
     def _ask_to_stop(self, now_sec: float) -> Request | None:
-        if now_sec < self._next_own_sec:
+        if now_sec < self._next_stop_sec:
             return None
-        self._next_own_sec = now_sec + _OWN_CONSENT_PERIOD_SEC
+        self._next_stop_sec = now_sec + _STOP_PERIOD_SEC
         return Request(number=self._request.number, action=Action.STOP)
 
     def _is_last_correction_made(self) -> bool:
@@ -424,7 +507,8 @@ class SessionMachine:
                 return playback.fault
             if playback.state is PlaybackState.PAUSED:
                 return 'paused'
-            return f'playback is {playback.state.value} in the middle of a pass'
+            where = 'on the way home' if self._is_pass_over else 'in the middle of a pass'
+            return f'playback is {playback.state.value} {where}'
         if self.state in (_S.WAITING, _S.HOLDING, _S.INFERRING):
             return self._obstacle()
         return ''

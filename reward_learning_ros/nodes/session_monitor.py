@@ -6,15 +6,26 @@ from collections.abc import Callable
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from nav_msgs.msg import Path
 from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64MultiArray
 
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.interface import PlaybackStatus, SessionStatus, ThetaSummary
+from reward_learning_ros.interface import (
+    InferenceStatus,
+    ParticipantStatus,
+    Plan,
+    PlaybackStatus,
+    SessionStatus,
+    ThetaSummary,
+)
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
+    inference_status_from_message,
+    participant_status_from_message,
+    plan_from_message,
     playback_status_from_message,
     session_status_from_message,
     theta_summary_from_message,
@@ -29,6 +40,9 @@ class SessionMonitorNode(Node):
         session: what the session does; None before it was heard.
         playback: what playback does; likewise.
         theta: what was learned; likewise.
+        inference: what the inference does; likewise.
+        plan: what is shown; likewise.
+        participant: what a simulated participant wants; likewise.
     """
 
     def __init__(self, *, namespace: str = '', context: Context | None = None) -> None:
@@ -36,6 +50,9 @@ class SessionMonitorNode(Node):
         self.session: SessionStatus | None = None
         self.playback: PlaybackStatus | None = None
         self.theta: ThetaSummary | None = None
+        self.inference: InferenceStatus | None = None
+        self.plan: Plan | None = None
+        self.participant: ParticipantStatus | None = None
         self._keep(
             'session', DiagnosticStatus, names.SESSION_STATUS_TOPIC, session_status_from_message
         )
@@ -43,6 +60,19 @@ class SessionMonitorNode(Node):
             'playback', DiagnosticStatus, names.PLAYBACK_STATUS_TOPIC, playback_status_from_message
         )
         self._keep('theta', Float64MultiArray, names.THETA_TOPIC, theta_summary_from_message)
+        self._keep(
+            'inference',
+            DiagnosticStatus,
+            names.INFERENCE_STATUS_TOPIC,
+            inference_status_from_message,
+        )
+        self._keep('plan', Path, names.PLAN_TOPIC, plan_from_message)
+        self._keep(
+            'participant',
+            DiagnosticStatus,
+            names.PARTICIPANT_STATUS_TOPIC,
+            participant_status_from_message,
+        )
 
     def _keep(
         self,

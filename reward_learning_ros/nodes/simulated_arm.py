@@ -44,6 +44,8 @@ from reward_learning_ros.parameters import from_mapping, specifications, to_mapp
 # How many cycles pass between two looks for commands: in real time as many milliseconds, and else
 # as many as make looking, which costs as much as a cycle, a small part of the work.
 _CYCLES_PER_LOOK = 4
+# Its mode is told again and again: one that is old is not known.
+_MODE_CYCLES = 25
 _CYCLES_PER_LOOK_WHEN_FAST = 10
 # Behind by more than this, the missed cycles are left out instead of made up for.
 _LONGEST_DELAY_SEC = 0.1
@@ -89,6 +91,7 @@ class SimulatedArmNode(Node):
         self._clock_cycles = 1000 // self.config.clock_publish_rate
         self._next_joint_state = 0.0
         self._published_mode: RobotMode | None = None
+        self._is_silent = False
         self._publish_mode()
         self.get_logger().info(
             f'simulated {description.name} is up: scene {self.config.scene}, '
@@ -101,6 +104,11 @@ class SimulatedArmNode(Node):
         arm = self.arm
         arm.step()
         self._cycle += 1
+        if self._clock_publisher is not None and self._cycle % self._clock_cycles == 0:
+            self._clock_publisher.publish(self._clock_message.stamped(stamp_bytes(arm.time_ns)))
+        self._is_silent |= self.config.silent_after_stop and not arm.mode.follows_commands
+        if self._is_silent:
+            return
         is_state_due = self._cycle % self._state_cycles == 0
         is_joint_state_due = self._cycle >= self._next_joint_state
         if is_state_due or is_joint_state_due or self._robot_state is not None:
@@ -113,9 +121,7 @@ class SimulatedArmNode(Node):
         if is_joint_state_due:
             self._state_topics.publish_joint_states(arm.time_ns)
             self._next_joint_state += 1000.0 / self.config.joint_state_rate
-        if self._clock_publisher is not None and self._cycle % self._clock_cycles == 0:
-            self._clock_publisher.publish(self._clock_message.stamped(stamp_bytes(arm.time_ns)))
-        if arm.mode is not self._published_mode:
+        if arm.mode is not self._published_mode or self._cycle % _MODE_CYCLES == 0:
             self._publish_mode()
 
     def skip(self, cycles: int) -> None:
@@ -125,8 +131,8 @@ class SimulatedArmNode(Node):
 
     def _publish_mode(self) -> None:
         mode, reason = self.arm.mode, self.arm.mode_reason
-        self._published_mode = mode
-        if reason:
+        is_news, self._published_mode = mode is not self._published_mode, mode
+        if reason and is_news:
             self.get_logger().warning(f'{mode.words}: {reason}')
         diagnostic = Diagnostic(
             name=arm_names.ARM_STATUS_NAME,
@@ -138,6 +144,8 @@ class SimulatedArmNode(Node):
         self._status_publisher.publish(diagnostic_to_message(diagnostic))
 
     def _on_trajectory(self, message: JointTrajectoryMessage) -> None:
+        if self._is_silent:
+            return
         try:
             self.arm.command(joint_trajectory_from_message(message))
         except RewardLearningError as error:
@@ -156,6 +164,8 @@ class SimulatedArmNode(Node):
         except RewardLearningError as error:
             response.success, response.message = False, str(error)
         else:
+            self._is_silent = False
+            self._next_joint_state = max(self._next_joint_state, self._cycle)
             response.success, response.message = True, self.arm.mode.words
         return response
 

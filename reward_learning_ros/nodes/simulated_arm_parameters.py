@@ -61,6 +61,12 @@ class SimulatedArmParameters(SimulationParameters):
         maximum=90,
         read_only=True,
     )
+    silent_after_stop: bool = parameter(
+        False,
+        description='Whether it tells nothing and follows nothing after a stop or a reflex, until '
+        'it is recovered: as a real one, whose controllers are deactivated then',
+        read_only=True,
+    )
     clock_publish_rate: int = parameter(
         200,
         description='Rate of /clock in simulated time; must divide 1000',

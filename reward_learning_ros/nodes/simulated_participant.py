@@ -12,12 +12,14 @@ from nav_msgs.msg import Path
 from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
 from rclpy.node import Node
+from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from reward_learning_ros.arm.description import franka_arm
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.interface import ParticipantStatus, WrenchReading
+from reward_learning_ros.interface import ParticipantStatus, PassCorrections, WrenchReading
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import (
+    corrections_to_message,
     participant_status_to_message,
     plan_from_message,
     plan_to_message,
@@ -43,8 +45,8 @@ class SimulatedParticipantNode(Node):
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__('simulated_participant', context=context)
         config = declare(self, SimulatedParticipantParameters)
-        description = franka_arm(prefix=config.prefix)
-        self._base_frame = description.base_frame
+        description = franka_arm(prefix=config.prefix, hand=config.hand)
+        self._base_frame, self._tool_frame = description.base_frame, description.tool_frame
         # One thought at a time, beside the callbacks: the hand must go on feeling.
         self._thinking = ThreadPoolExecutor(max_workers=1)
         self.participation = Participation(
@@ -65,6 +67,10 @@ class SimulatedParticipantNode(Node):
         self._ideal_publisher = self.create_publisher(
             Path, names.PARTICIPANT_IDEAL_TOPIC, names.LATCHED_QOS
         )
+        self._meant_publisher = self.create_publisher(
+            MultiDOFJointTrajectory, names.PARTICIPANT_CORRECTIONS_TOPIC, names.CORRECTIONS_QOS
+        )
+        self._meant = ''
         self.create_subscription(Path, names.PLAN_TOPIC, self._on_plan, names.LATCHED_QOS)
         self.create_subscription(
             DiagnosticStatus, names.PLAYBACK_STATUS_TOPIC, self._on_playback, names.LATCHED_QOS
@@ -81,7 +87,7 @@ class SimulatedParticipantNode(Node):
         self.create_timer(1.0 / config.rate_hz, self._on_tick, clock=clock)
         self._publish_status()
         weights = ', '.join(f'{weight:.2f}' for weight in self.participation.participant.theta)
-        self.get_logger().info(f'participant is up: wants ({weights}), β {config.beta:g}')
+        self.get_logger().info(f'participant is up: {config.kind}, wants ({weights})')
 
     def destroy_node(self) -> None:
         """Stop thinking, too."""
@@ -115,6 +121,7 @@ class SimulatedParticipantNode(Node):
             )
             self._wrench_publisher.publish(wrench_reading_to_message(reading))
         self._publish_status()
+        self._publish_meant()
         if not self._has_told_ideal and self._ideal.done():
             self._has_told_ideal = True
             ideal = self.participation.participant.paths.plan_of(self._ideal.result(), now_ns)
@@ -133,6 +140,23 @@ class SimulatedParticipantNode(Node):
             return None, None
         # By its own stamp: where the plan is now is no measure of where the tool was then.
         return record.time_ns, np.array(record.pose[:3])
+
+    def _publish_meant(self) -> None:
+        """Tell what they mean to do to the pass, to be compared with what was recorded."""
+        meant = self.participation.meant
+        if meant is None:
+            return
+        corrections = PassCorrections(
+            plan_stamp_ns=meant.plan_stamp_ns,
+            frame_id=self._base_frame,
+            tool_frame=self._tool_frame,
+            times_sec=meant.times_sec,
+            delta_positions=meant.deltas_m,
+            delta_orientations=np.tile([0.0, 0.0, 0.0, 1.0], (len(meant.times_sec), 1)),
+        )
+        if corrections.digest != self._meant:
+            self._meant = corrections.digest
+            self._meant_publisher.publish(corrections_to_message(corrections))
 
     def _publish_status(self) -> None:
         status = self.participation.status

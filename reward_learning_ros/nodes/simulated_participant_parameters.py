@@ -14,6 +14,10 @@ class SimulatedParticipantParameters(ParticipantParameters, HandParameters):
     """What the participant wants, and how they push."""
 
     prefix: str = parameter('fr3', description='Prefix of joints and frames')
+    hand: bool = parameter(
+        True,
+        description='Whether the Franka Hand is mounted; without it the flange is the tool',
+    )
     rate_hz: float = parameter(
         50.0,
         description='How often the hand feels and pushes anew',

@@ -10,10 +10,10 @@ from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Joy
 
+from reward_learning_ros.interface import ContactReport
 from reward_learning_ros.interface.records import stamp_ns_of
 from reward_learning_ros.nodes import names
 from reward_learning_ros.parameters.correcting import JOY
-from reward_learning_ros.sensing.deltas import RecordedCorrection
 from reward_learning_ros.sensing.teleoperation import (
     JoyRecord,
     TeleoperationRecorder,
@@ -37,7 +37,7 @@ class TeleoperationDevice:
         recorder: TeleoperationRecorder,
         *,
         base_frame: str,
-        on_corrections: Callable[[list[RecordedCorrection]], None],
+        on_contacts: Callable[[list[ContactReport]], None],
     ) -> None:
         """Begin to listen.
 
@@ -46,12 +46,12 @@ class TeleoperationDevice:
             kind: `joy` or `twist`.
             recorder: takes the messages.
             base_frame: the only frame that velocities may be in, besides none.
-            on_corrections: is told of the corrections that ended.
+            on_contacts: is told of the contacts that ended.
         """
         self._node = node
         self._recorder = recorder
         self._base_frame = base_frame
-        self._on_corrections = on_corrections
+        self._on_contacts = on_contacts
         message_type, self.topic, callback = (
             (Joy, names.JOY_TOPIC, self._on_joy)
             if kind == JOY
@@ -63,7 +63,7 @@ class TeleoperationDevice:
         record = JoyRecord(
             time_ns=self._time_ns(message), axes=message.axes, buttons=message.buttons
         )
-        self._on_corrections(self._recorder.add_joy(record))
+        self._on_contacts(self._recorder.add_joy(record))
 
     def _on_twist(self, message: TwistStamped) -> None:
         frame = message.header.frame_id
@@ -77,7 +77,7 @@ class TeleoperationDevice:
                 throttle_duration_sec=5.0,
             )
         record = TwistRecord(time_ns=self._time_ns(message), linear_m_s=linear)
-        self._on_corrections(self._recorder.add_twist(record))
+        self._on_contacts(self._recorder.add_twist(record))
 
     def _time_ns(self, message: Any) -> int:
         """Return the stamp, or the time of arrival if it has none or one of another clock."""

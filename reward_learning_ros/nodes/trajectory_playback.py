@@ -21,9 +21,11 @@ from std_srvs.srv import Trigger
 from reward_learning_ros.arm.controllers import STATE_BROADCASTER
 from reward_learning_ros.arm.description import JOINT_COUNT
 from reward_learning_ros.arm.playback import STARTABLE, Now, Playback, PlaybackRefusedError
+from reward_learning_ros.arm.playback.pilot import MOVING
 from reward_learning_ros.arm.playback.requests import RequestAges
 from reward_learning_ros.arm.preflight import (
     START_POSE,
+    STIFFNESS,
     Check,
     check_command_topic,
     check_controllers,
@@ -68,7 +70,7 @@ from reward_learning_ros.sensing.decoding import (
 _GRAPH_PERIOD_SEC = 0.1
 _DIAGNOSTICS_PERIOD_SEC = 1.0
 # On the way into a pause the arm still moves.
-_MOVING = (PlaybackState.HOMING, PlaybackState.PLAYING, PlaybackState.PAUSED)
+_TOLD_OFTEN = (*MOVING, PlaybackState.PAUSED)
 
 
 class TrajectoryPlaybackNode(Node):
@@ -92,6 +94,7 @@ class TrajectoryPlaybackNode(Node):
         self._backend = make_backend(config.backend, self, config.controller, kinematics)
         # A real arm tells its mode, and has a controller manager.
         self._controllers = ControllerWatch(self) if config.requires_mode else None
+        self._required_controllers = (STATE_BROADCASTER, *self._backend.controllers)
         self._status_period_sec = 1.0 / config.status_rate_hz
         self._published: PlaybackStatus | None = None
         self._not_ready, self._is_too_far = '', False
@@ -177,7 +180,7 @@ class TrajectoryPlaybackNode(Node):
                 (names.PLAYBACK_STOP_SERVICE, self.playback.stop, False),
                 (names.PLAYBACK_PAUSE_SERVICE, self.playback.pause, False),
                 (names.PLAYBACK_START_SERVICE, self._start, True),
-                (names.PLAYBACK_RESUME_SERVICE, self.playback.resume, True),
+                (names.PLAYBACK_RESUME_SERVICE, self._resume, True),
                 (names.PLAYBACK_HOME_SERVICE, self._home, True),
             )
         )
@@ -208,11 +211,15 @@ class TrajectoryPlaybackNode(Node):
             self.playback.refuse_input(f'deformation refused: {error}')
 
     def _on_arm_status(self, message: DiagnosticStatus) -> None:
+        if self._config.requires_mode:
+            # A real arm tells it in its robot state; whoever says this is none.
+            return
         diagnostic = diagnostic_from_message(message)
         text = diagnostic.values.get(arm_names.ROBOT_MODE_KEY, '')
         if text.isdecimal():
             self.playback.view.mode = RobotMode.of(int(text))
             self.playback.view.mode_reason = diagnostic.message
+            self.playback.view.mode_arrival_sec = self._now().steady_sec
 
     def _on_requests(self) -> None:
         self._request_ages.stay_awake()
@@ -244,24 +251,40 @@ class TrajectoryPlaybackNode(Node):
             raise PlaybackRefusedError(self._not_ready)
         self.playback.start()
 
+    def _resume(self) -> None:
+        """Go on, unless preflight finds something besides the pose of the arm."""
+        self._require_preflight_on_the_way()
+        self.playback.resume()
+
     def _home(self) -> None:
-        """Go home, if preflight finds no more than that the arm is far from the plan."""
-        check = self._blocking_check()
-        if check is not None and check.name != START_POSE:
-            raise PlaybackRefusedError(_words(check))
+        """Go home, unless preflight finds something besides the pose of the arm."""
+        self._require_preflight_on_the_way()
         self.playback.home()
+
+    def _require_preflight_on_the_way(self) -> None:
+        check = self._blocking_check(on_the_way=True)
+        if check is not None:
+            raise PlaybackRefusedError(_words(check))
 
     def _look_at_readiness(self) -> None:
         """Find out why the next motion would be refused, if it would."""
         reason, check = self.playback.not_ready() or self._request_ages.refuses_all(), None
-        if reason is None and self.playback.state in STARTABLE:
-            check = self._blocking_check()
+        if reason is None:
+            check = self._blocking_check(on_the_way=self.playback.state not in STARTABLE)
             reason = None if check is None else _words(check)
         self._not_ready = reason or ''
         self._is_too_far = check is not None and check.name == START_POSE
 
-    def _blocking_check(self) -> Check | None:
-        return next((check for check in self._preflight() if check.blocks), None)
+    def _blocking_check(self, *, on_the_way: bool) -> Check | None:
+        """Return what forbids a motion, if anything does.
+
+        Args:
+            on_the_way: whether it goes on or home, from wherever the arm is.
+        """
+        left_out = (START_POSE, STIFFNESS) if on_the_way else ()
+        return next(
+            (each for each in self._preflight() if each.blocks and each.name not in left_out), None
+        )
 
     def _preflight(self) -> list[Check]:
         view, config, now_sec = self.playback.view, self._config, self._now().steady_sec
@@ -292,7 +315,7 @@ class TrajectoryPlaybackNode(Node):
         if self._controllers is not None:
             checks += check_controllers(
                 self._controllers.states,
-                (STATE_BROADCASTER, *self._backend.controllers),
+                self._required_controllers,
                 namespace=self.get_namespace(),
                 reason=self._controllers.reason,
             )
@@ -341,6 +364,8 @@ class TrajectoryPlaybackNode(Node):
     def _look_at_graph(self) -> None:
         view = self.playback.view
         view.missing_nodes = self._watch.missing
+        if self._controllers is not None:
+            view.inactive_controllers = self._controllers.inactive(self._required_controllers)
         view.command_publishers = self.count_publishers(self._backend.topic)
         view.command_subscribers = self.count_subscribers(self._backend.topic)
         self._look_at_readiness()
@@ -359,7 +384,7 @@ class TrajectoryPlaybackNode(Node):
         is_news = is_changed or (
             self._published is not None and status.not_ready != self._published.not_ready
         )
-        is_late = status.state in _MOVING and not (
+        is_late = status.state in _TOLD_OFTEN and not (
             self._next_status_sec - self._status_period_sec <= now_sec < self._next_status_sec
         )
         if is_news or is_late:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from reward_learning_ros.arm.playback import PlaybackParameters
 from reward_learning_ros.arm.preflight import PreflightParameters
 from reward_learning_ros.parameters import ParameterError, parameter
+from reward_learning_ros.parameters.thresholds import WATCH_TIMEOUT_SEC
 
 JOINT_TRAJECTORY_CONTROLLER = 'joint_trajectory_controller'
 CRISP_JOINT = 'crisp_joint'
@@ -51,7 +52,7 @@ class TrajectoryPlaybackParameters(PlaybackParameters, PreflightParameters):
         description='Nodes without which the arm must not move: it holds when one falls silent',
     )
     watch_timeout_sec: float = parameter(
-        2.5,
+        WATCH_TIMEOUT_SEC,
         description='How long a watched node may be silent, by the clock on the wall',
         minimum=0.6,
         maximum=60.0,

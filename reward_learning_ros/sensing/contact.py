@@ -82,8 +82,9 @@ class ContactParameters(BiasParameters):
         maximum=1.0,
         unit='s',
     )
+    # A person who guides the arm through a whole pass holds it for as long as that takes.
     longest_contact_sec: float = parameter(
-        30.0,
+        120.0,
         description='A longer contact is a changed load: it is ended and the bias zeroed',
         minimum=1.0,
         maximum=3600.0,
@@ -287,6 +288,18 @@ class ContactDetector:
     @learning.setter
     def learning(self, value: bool) -> None:
         self._state['mode'] = contact_state.LEARN if value else contact_state.DETECT
+
+    def see_tool(self, is_held_away: bool | None) -> None:
+        """Takes note whether the tool is away from its set-point; None if that is unknown.
+
+        Where the bias is uncertain, that tells a hand from a bias: a gentle push goes on as long
+        as the tool is held away, and has ended when it is back.
+        """
+        if is_held_away is None:
+            self._state['tool'] = contact_state.UNSEEN
+        else:
+            held, at = contact_state.HELD_AWAY, contact_state.AT_SET_POINT
+            self._state['tool'] = held if is_held_away else at
 
     @property
     def noise_nm(self) -> np.ndarray:

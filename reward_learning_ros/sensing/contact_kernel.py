@@ -25,11 +25,13 @@ from reward_learning_ros.sensing.contact_state import (
     CONTACT,
     END,
     GAP,
+    HELD_AWAY,
     IDLE,
     LEARN,
     ONSET,
     RELEASED,
     TIMEOUT,
+    UNSEEN,
     ZEROED,
     Settings,
 )
@@ -138,12 +140,14 @@ def run(
             learn_tick(settings, s, True)
         elif s.phase == IDLE:
             glance(s)
-            if above_off or time_ns[i] < s.released_ns + _AFTERMATH_NS:
+            # A tool that is held away from its set-point is a hand, whatever the bias is there.
+            is_pulled = s.tool == HELD_AWAY and size > settings.on_torque_nm
+            if is_pulled or above_off or time_ns[i] < s.released_ns + _AFTERMATH_NS:
                 forget_windows(s)
             else:
                 learn_tick(settings, s, False)
-            if rises(settings, s, time_ns[i], step_sec, z, size, above_on, above_off):
-                begin_contact(settings, s)
+            if rises(settings, s, time_ns[i], step_sec, z, size, above_on, above_off) or is_pulled:
+                begin_contact(settings, s, time_ns[i], z)
                 events[count].kind = ONSET
                 events[count].tick = i
                 events[count].time_ns = time_ns[i]
@@ -327,9 +331,12 @@ def _statistic(settings: Settings, s: Any, step_sec: float) -> tuple[float, floa
 def _is_held(settings: Settings, s: Any, time_ns: int, size: float, z_if_sure: float) -> bool:
     """Tells whether a contact goes on, though the bias has become too uncertain to tell.
 
-    A hand that lets go takes its torque away at once; one that moved the arm on to where nobody
-    knows the bias does not.
+    Where the tool is seen, that decides: as long as it is held away from its set-point, nobody
+    has let it go. Otherwise, a hand that lets go takes its torque away at once; one that moved the
+    arm on to where nobody knows the bias does not.
     """
+    if s.tool != UNSEEN:
+        return s.tool == HELD_AWAY and size > settings.off_torque_nm
     if z_if_sure <= settings.off_threshold or size <= settings.off_torque_nm:
         return False
     if s.unsure_ns < 0:

@@ -63,9 +63,15 @@ def rises(
 
 
 @numba.njit(cache=True)
-def begin_contact(settings: Settings, s: Any) -> None:
+def begin_contact(settings: Settings, s: Any, time_ns: int, z: float) -> None:
     """Opens a contact, from where its ramp began."""
     ramp_ns = 0.0
+    if s.rising_ns < 0:
+        s.rising_ns = time_ns
+        s.rising_statistic = z
+    if s.crossing_ns < 0:
+        s.crossing_ns = time_ns
+        s.crossing_statistic = z
     if s.crossing_statistic > s.rising_statistic:
         slope_ns = (s.crossing_ns - s.rising_ns) / (s.crossing_statistic - s.rising_statistic)
         ramp_ns = min(slope_ns * s.rising_statistic, _LONGEST_RAMP_NS)

@@ -14,6 +14,8 @@ WAITING = 25
 
 IDLE, CONTACT = 0, 1
 DETECT, LEARN = 0, 1
+# Where the tool is seen: nobody knows, held away from its set-point, or at it.
+UNSEEN, HELD_AWAY, AT_SET_POINT = 0, 1, 2
 RELEASED, GAP, CLOCK_JUMP, TIMEOUT, ZEROED = range(5)
 ONSET, END = 0, 1
 
@@ -31,6 +33,7 @@ _OF_A_CONTACT = [
 STATE = np.dtype(
     [
         ('mode', 'i8'),
+        ('tool', 'i8'),
         ('time_ns', 'i8'),
         ('epoch', 'i8'),
         ('settled_ns', 'i8'),

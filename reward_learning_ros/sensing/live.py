@@ -46,6 +46,7 @@ class LiveDeformation:
 
     Attributes:
         shift_m: (3,) how far the plan is shifted now, base frame.
+        resting_m: (3,) how far the tool was off its shifted plan before it was pushed.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class LiveDeformation:
         self._displacement = displacement_parameters or DisplacementParameters()
         self.shift_m = np.zeros(3)
         self._before_m = np.zeros(3)
-        self._resting_m = np.zeros(3)
+        self.resting_m = np.zeros(3)
         self._last_ns: int | None = None
 
     @property
@@ -75,7 +76,7 @@ class LiveDeformation:
         self._before_m = self.shift_m.copy()
         known = deviation_before_m[np.isfinite(deviation_before_m).all(axis=1)]
         # What the tool is off its shifted plan without being pushed.
-        self._resting_m = known.mean(axis=0) - self.shift_m if len(known) else np.zeros(3)
+        self.resting_m = known.mean(axis=0) - self.shift_m if len(known) else np.zeros(3)
         self._last_ns = time_ns
 
     def advance(self, time_ns: int, deviation_m: np.ndarray, force_n: np.ndarray | None) -> None:
@@ -91,7 +92,7 @@ class LiveDeformation:
         step_sec = min(max((time_ns - self._last_ns) / NANOSECONDS, 0.0), _LONGEST_STEP_SEC)
         self._last_ns = time_ns
         if force_n is None:
-            held_away = deviation_m - self._resting_m - self.shift_m
+            held_away = deviation_m - self.resting_m - self.shift_m
             velocity = held_away / self.parameters.yield_time_sec
         else:
             velocity = self._displacement.admittance_m_per_n_s * force_n
@@ -100,8 +101,14 @@ class LiveDeformation:
         velocity = limited(velocity, self.parameters.largest_speed_m_s)
         self.shift_m = limited(self.shift_m + step_sec * velocity, self.parameters.largest_shift_m)
 
-    def keep(self) -> None:
-        """The contact was a correction: the plan stays where it was brought."""
+    def keep(self, shift_m: np.ndarray | None = None) -> None:
+        """The contact was a correction: the plan stays where it was brought.
+
+        Args:
+            shift_m: (3,) how far the arm followed, if it could not follow all the way.
+        """
+        if shift_m is not None:
+            self.shift_m = np.array(shift_m)
         self._last_ns = None
 
     def undo(self) -> None:

@@ -62,8 +62,8 @@ class PlaybackFeed:
         if status.stamp_ns and abs(time_ns - status.stamp_ns) < _LATEST_NS:
             time_ns = status.stamp_ns
         begins = (
-            status.state is PlaybackState.HOMING
-            and self.state is not PlaybackState.HOMING
+            status.state is PlaybackState.APPROACHING
+            and self.state is not PlaybackState.APPROACHING
             and status.plan_time_sec == 0.0
         )
         is_new = status.plan_stamp_ns != self.plan_stamp_ns
@@ -84,5 +84,7 @@ class PlaybackFeed:
                 plan=self._plans[status.plan_stamp_ns] if is_on_plan else None,
                 plan_time_sec=status.plan_time_sec,
                 is_moving=status.state is PlaybackState.PLAYING,
+                shift_m=status.shift_m,
+                is_shift_limited=status.is_shift_limited,
             )
         )

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reward_learning_ros.interface.contact import ContactReport
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
 from reward_learning_ros.parameters.thresholds import LARGEST_SHIFT_M, limited
-from reward_learning_ros.sensing.deformation import DeformationParameters
-from reward_learning_ros.sensing.deltas import RecordedCorrection, correction_on_plan
-from reward_learning_ros.sensing.displacement import Displacement
+from reward_learning_ros.sensing.passes import PassRecorder
 from reward_learning_ros.sensing.samples import NANOSECONDS
 from reward_learning_ros.sensing.timeline import PlaybackTimeline
 
@@ -119,7 +118,7 @@ class TeleoperationCounts:
 
 
 class TeleoperationRecorder:
-    """Device messages in, corrections out.
+    """Device messages in, corrections out: moving the device is a contact like any other.
 
     Attributes:
         shift_m: (3,) live shift of the plan, kept after a correction until `reset`.
@@ -128,7 +127,7 @@ class TeleoperationRecorder:
     Args:
         timeline: what is played when.
         parameters: what the device's axes mean.
-        deformation: how a shift becomes a correction of every waypoint.
+        passes: what the corrections make of the pass that is played.
         largest_shift_m: farthest shift that playback takes.
     """
 
@@ -136,13 +135,13 @@ class TeleoperationRecorder:
         self,
         timeline: PlaybackTimeline,
         parameters: TeleoperationParameters | None = None,
-        deformation: DeformationParameters | None = None,
+        passes: PassRecorder | None = None,
         *,
         largest_shift_m: float = LARGEST_SHIFT_M,
     ) -> None:
         self.parameters = parameters or TeleoperationParameters()
-        self.deformation = deformation or DeformationParameters()
         self.timeline = timeline
+        self.passes = passes or PassRecorder(timeline)
         self._largest_shift_m = largest_shift_m
         self.shift_m = np.zeros(3)
         self.counts = TeleoperationCounts()
@@ -157,8 +156,8 @@ class TeleoperationRecorder:
         """Whether a correction is open."""
         return self._onset_ns is not None
 
-    def add_joy(self, record: JoyRecord) -> list[RecordedCorrection]:
-        """Takes a message of a joystick and returns the correction that it ended, if any."""
+    def add_joy(self, record: JoyRecord) -> list[ContactReport]:
+        """Takes a message of a joystick and returns the contact that it ended, if any."""
         parameters = self.parameters
         try:
             held = parameters.deadman_button < 0 or bool(record.buttons[parameters.deadman_button])
@@ -173,7 +172,7 @@ class TeleoperationRecorder:
         )
         return self._add(record.time_ns, velocity if held else np.zeros(3), released=not held)
 
-    def add_twist(self, record: TwistRecord) -> list[RecordedCorrection]:
+    def add_twist(self, record: TwistRecord) -> list[ContactReport]:
         """Takes a velocity command and returns the correction that it ended, if any."""
         try:
             velocity = np.array(record.linear_m_s, dtype=np.float64)
@@ -185,8 +184,13 @@ class TeleoperationRecorder:
             velocity = np.zeros(3)
         return self._add(record.time_ns, velocity, released=False)
 
-    def advance(self, now_ns: int) -> list[RecordedCorrection]:
-        """Lets time pass without a message: a silent device ends the correction."""
+    def advance(self, now_ns: int) -> list[ContactReport]:
+        """Lets time pass without a message: a silent device ends the correction.
+
+        A device that was never heard says nothing of anybody's silence either.
+        """
+        is_heard = self._last_ns is not None
+        self.passes.follow(now_ns, self.shift_m if is_heard else np.full(3, np.nan))
         timeout_ns = round(self.parameters.device_timeout_sec * NANOSECONDS)
         if self._last_ns is None or now_ns - self._last_ns <= timeout_ns:
             return []
@@ -200,14 +204,12 @@ class TeleoperationRecorder:
         """A new plan contains what was taught: no shift of it."""
         self.shift_m = np.zeros(3)
 
-    def _malformed(self) -> list[RecordedCorrection]:
+    def _malformed(self) -> list[ContactReport]:
         self.counts.received += 1
         self.counts.malformed += 1
         return []
 
-    def _add(
-        self, time_ns: int, velocity_m_s: np.ndarray, released: bool
-    ) -> list[RecordedCorrection]:
+    def _add(self, time_ns: int, velocity_m_s: np.ndarray, released: bool) -> list[ContactReport]:
         if not np.isfinite(velocity_m_s).all() or time_ns <= 0:
             return self._malformed()
         self.counts.received += 1
@@ -229,6 +231,7 @@ class TeleoperationRecorder:
             self._moved_m = self._moved_m + (shift_m - self.shift_m)
             self.shift_m = shift_m
         self._last_ns = time_ns
+        self.passes.follow(time_ns, self.shift_m)
         size = float(np.linalg.norm(velocity_m_s))
         if size > self.parameters.fastest_m_s:
             velocity_m_s = velocity_m_s * (self.parameters.fastest_m_s / size)
@@ -237,6 +240,7 @@ class TeleoperationRecorder:
             if self._onset_ns is None:
                 self._onset_ns = time_ns
                 self._moved_m = np.zeros(3)
+                self.passes.open(time_ns, np.zeros(3))
             self._last_motion_ns = time_ns
         elif self._onset_ns is not None:
             pause_ns = round(self.parameters.pause_sec * NANOSECONDS)
@@ -244,28 +248,29 @@ class TeleoperationRecorder:
                 ended += self._end(time_ns if released else self._last_motion_ns)
         return ended
 
-    def _end(self, end_ns: int) -> list[RecordedCorrection]:
+    def _end(self, end_ns: int) -> list[ContactReport]:
         assert self._onset_ns is not None, 'only an open correction ends'
         onset_ns, self._onset_ns = self._onset_ns, None
-        if np.linalg.norm(self._moved_m) < self.parameters.shortest_correction_m:
-            return []
         found = self.timeline.plan_during(onset_ns, end_ns)
-        if found is None:
+        if found is None or (
+            np.linalg.norm(self._moved_m) < self.parameters.shortest_correction_m
+        ):
+            self.passes.drop()
             return []
         plan, from_ns, until_ns = found
         self.counts.corrections += 1
-        moved = Displacement(vector_m=self._moved_m.copy(), time_ns=until_ns, source=TELEOPERATION)
-        # A device held on purpose leaves no doubt that it was meant.
+        self.passes.close(end_ns, self.shift_m)
         return [
-            correction_on_plan(
-                timeline=self.timeline,
-                plan=plan,
+            ContactReport(
+                plan_stamp_ns=plan.stamp_ns,
                 onset_ns=from_ns,
-                end_ns=until_ns,
-                moved=moved,
+                onset_plan_sec=float(self.timeline.plan_time_sec(np.array([from_ns]))[0]),
+                duration_sec=(until_ns - from_ns) / NANOSECONDS,
+                displacement_m=self._moved_m.copy(),
                 peak_force_n=0.0,
+                # A device held on purpose leaves no doubt that it was meant.
                 confidence=1.0,
-                parameters=self.deformation,
+                source=TELEOPERATION,
             )
         ]
 

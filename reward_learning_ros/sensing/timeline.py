@@ -24,12 +24,16 @@ class PlaybackMoment:
         plan: the plan being played, or held at its end or during a pause; None if there is none.
         plan_time_sec: where in the plan.
         is_moving: whether the time of the plan runs.
+        shift_m: (3,) by how much the plan is shifted that the arm follows; None if unknown.
+        is_shift_limited: whether the arm cannot follow the shift that was asked for.
     """
 
     time_ns: int
     plan: Plan | None
     plan_time_sec: float
     is_moving: bool
+    shift_m: np.ndarray | None = None
+    is_shift_limited: bool = False
 
 
 class PlaybackTimeline:
@@ -80,6 +84,28 @@ class PlaybackTimeline:
             ):
                 return plan, from_ns, moment.time_ns
         return None if plan is None else (plan, from_ns, end_ns)
+
+    def at(self, time_ns: int) -> tuple[Plan, float, bool] | None:
+        """Returns the plan at a time, where in it playback was, and whether it moved.
+
+        None while no plan was played, or nothing is known.
+        """
+        place = bisect_right(self._starts_ns, time_ns) - 1
+        if place < 0 or self._moments[place].plan is None:
+            return None
+        moment = self._moments[place]
+        assert moment.plan is not None
+        return moment.plan, float(self.plan_time_sec(np.array([time_ns]))[0]), moment.is_moving
+
+    def shift_m_at(self, time_ns: int) -> np.ndarray | None:
+        """Returns by how much (3,) the plan was shifted at a time; None if that is unknown."""
+        place = bisect_right(self._starts_ns, time_ns) - 1
+        return None if place < 0 else self._moments[place].shift_m
+
+    def is_shift_limited_at(self, time_ns: int) -> bool:
+        """Returns whether the arm could not follow the shift that was asked for."""
+        place = bisect_right(self._starts_ns, time_ns) - 1
+        return place >= 0 and self._moments[place].is_shift_limited
 
     def plans_at(self, time_ns: np.ndarray) -> list[tuple[Plan, np.ndarray]]:
         """Returns the plans played at times (k,), each with a mask (k,) of its times."""

@@ -7,13 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from reward_learning_ros.arm.collision import CollisionParameters
+from reward_learning_ros.arm.collision import THRESHOLD_NAMES
 from reward_learning_ros.arm.controllers import STATE_BROADCASTER
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
-from reward_learning_ros.core.tasks import task_names
+from reward_learning_ros.core.tasks import load_task, task_names
 from reward_learning_ros.core.tasks.registry import share_directory
+from reward_learning_ros.learning.parameters import MODEL_KEYS
 from reward_learning_ros.nodes.correction_recorder_parameters import CorrectionRecorderParameters
-from reward_learning_ros.nodes.reward_inference_parameters import RewardInferenceParameters
+from reward_learning_ros.nodes.reward_inference_parameters import (
+    RewardInferenceParameters,
+)
 from reward_learning_ros.nodes.session_conductor_parameters import SessionConductorParameters
 from reward_learning_ros.nodes.session_recorder_parameters import SessionRecorderParameters
 from reward_learning_ros.nodes.simulated_arm_parameters import (
@@ -33,13 +36,13 @@ from reward_learning_ros.parameters import (
     Parameters,
     from_mapping,
     mapping_from_file,
-    specifications,
     text_of,
 )
 from reward_learning_ros.parameters.arms import FRANKA, SIMULATED
 from reward_learning_ros.session.folder import SessionFolder, open_folder
-from reward_learning_ros.session.parameters import ONLINE, SessionParameters
+from reward_learning_ros.session.parameters import SessionParameters
 from reward_learning_ros.session.protection import link, refuse_beyond_limits, refuse_protected
+from reward_learning_ros.study.participant import ParticipantParameters, wanted_theta
 
 PACKAGE = 'reward_learning_ros'
 CONDUCTOR = 'session_conductor'
@@ -179,42 +182,49 @@ def _chosen_parameters(
         'dependence': config.dependence,
         'seed': config.seed,
         'prefix': config.joint_prefix,
+        'hand': config.hand,
     }
     if config.beta is not None:
         learning['beta'] = config.beta
     chosen: dict[str, dict[str, Any]] = {RECORDER: {'bag': str(folder.bag)}}
     if config.arm == SIMULATED:
         chosen['simulated_arm'] = _simulated_arm(config)
-    chosen[PLAYBACK] = {'prefix': config.joint_prefix, **_patience(config)}
+    chosen[PLAYBACK] = {
+        'prefix': config.joint_prefix,
+        'hand': config.hand,
+        **_patience(config),
+    }
     if config.arm == FRANKA:
         chosen[PLAYBACK]['requires_mode'] = True
     chosen['correction_recorder'] = {
         'prefix': config.joint_prefix,
+        'hand': config.hand,
         'correction_source': config.correction_source,
     }
     chosen['reward_inference'] = {
         **learning,
-        'mode': config.mode,
+        'replan': config.replan,
         'bag': str(folder.bag),
     }
     if config.has_simulated_participant:
         chosen['simulated_participant'] = {
             'task': config.task,
+            'kind': config.participant_kind,
+            'preset': config.participant_preset,
             'beta': config.participant_beta,
+            'motor_noise_m': config.participant_motor_noise_m,
             'seed': config.seed,
             'prefix': config.joint_prefix,
+            'hand': config.hand,
         }
-        if config.mode == ONLINE:
-            # After each push another plan is shown: they do not think of a second one before.
-            chosen['simulated_participant']['corrections_per_pass'] = 1
         if config.participant_theta:
             # An empty list has no type that ROS could know.
             chosen['simulated_participant']['theta'] = list(config.participant_theta)
     others = [name for name in chosen if name != 'simulated_arm']
     chosen[CONDUCTOR] = {
         'watched_nodes': others,
-        'max_passes': config.max_passes,
-        'max_corrections': config.corrections_limit,
+        'max_passes': config.passes_limit,
+        'max_corrections': config.max_corrections,
         'quiet_pass_accepts': config.has_simulated_participant,
         'consent': config.consent_rule,
         'arm': config.arm,
@@ -225,7 +235,11 @@ def _chosen_parameters(
 
 
 def _simulated_arm(config: SessionParameters) -> dict[str, Any]:
-    parameters: dict[str, Any] = {'prefix': config.joint_prefix, 'seed': config.seed}
+    parameters: dict[str, Any] = {
+        'prefix': config.joint_prefix,
+        'hand': config.hand,
+        'seed': config.seed,
+    }
     if config.has_simulated_participant:
         # They say when they let go; a message of theirs that is late is no release.
         parameters['push_timeout_sec'] = _LATE_HAND_SEC
@@ -277,8 +291,13 @@ def _described(
     cls = _PARAMETERS[name]
     # A bad value is refused here, before anything is started.
     resolved = from_mapping(cls, parameters)
+    if isinstance(resolved, ParticipantParameters):
+        wanted_theta(resolved, load_task(resolved.task))
     if config.arm == FRANKA:
         refuse_beyond_limits(config.parameters_file, name, cls, told, resolved)
+    if isinstance(resolved, RewardInferenceParameters):
+        # Also where they are the defaults: a recording says by which model it was learned from.
+        parameters |= {key: getattr(resolved, key) for key in MODEL_KEYS}
     if config.uses_simulated_time and name not in _BY_THE_WALL:
         parameters['use_sim_time'] = True
     return NodeDescription(
@@ -323,15 +342,14 @@ def _bringup(config: SessionParameters, playback: Mapping[str, Any]) -> dict[str
         return None
     resolved = from_mapping(TrajectoryPlaybackParameters, playback)
     thresholds = {
-        name: text_of(getattr(resolved, name))
-        for name in specifications(CollisionParameters)
-        if name in playback
+        name: text_of(getattr(resolved, name)) for name in THRESHOLD_NAMES if name in playback
     }
     return {
         'robot_ip': config.robot_ip,
         'robot_type': config.robot_type,
         'arm_prefix': config.arm_prefix,
         'namespace': config.namespace,
+        'load_gripper': text_of(config.hand),
         'playback': 'false',
         **thresholds,
     }

@@ -15,8 +15,8 @@ from typing import Any
 
 import reward_learning_ros
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.parameters import from_mapping, to_mapping
-from reward_learning_ros.session.parameters import SessionParameters
+from reward_learning_ros.parameters import to_mapping
+from reward_learning_ros.session.parameters import SessionParameters, session_from_mapping
 
 FORMAT = 1
 # What an inference depends on besides its seed.
@@ -91,7 +91,7 @@ class SessionFolder:
         Raises:
             InvalidInputError: There is none, or it cannot be read.
         """
-        return from_mapping(SessionParameters, self.read()['session'])
+        return session_from_mapping(self.read()['session'])
 
     def read(self) -> dict[str, Any]:
         """Return what `session.yaml` holds.

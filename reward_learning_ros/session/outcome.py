@@ -4,33 +4,63 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from reward_learning_ros.bags.errors import BagError
+from reward_learning_ros.bags.session_records import has_learned_from
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.core.posterior import Posterior
 from reward_learning_ros.interface import (
+    Correction,
     InferenceEvent,
     InferenceStatus,
     ParticipantState,
+    PassCorrections,
+    Plan,
     PlaybackState,
     SessionEnd,
     ThetaSummary,
 )
-from reward_learning_ros.learning import Learner, LearningParameters, Lesson, ToolPaths, learn
+from reward_learning_ros.learning import (
+    Corrections,
+    InferenceResult,
+    Learner,
+    LearningParameters,
+    ToolPaths,
+    learn,
+    parameters_as_recorded,
+    stamp_of,
+)
 from reward_learning_ros.learning.lesson import tool_paths_of
-from reward_learning_ros.parameters import from_mapping, specifications
 from reward_learning_ros.session.folder import SessionFolder, write_whole
+from reward_learning_ros.session.meant import meant_and_recorded
 from reward_learning_ros.session.recording import Heard, SessionRecording, read_recording
 from reward_learning_ros.study.report import session_report
-from reward_learning_ros.study.session_data import ABORTED, DONE, Fault, SessionData, Step
+from reward_learning_ros.study.session_data import (
+    ABORTED,
+    DONE,
+    Fault,
+    PassOutcome,
+    SessionData,
+)
 
 _INFERENCE = 'reward_inference'
 _SIMULATED_ARM = 'simulated_arm'
+# What is reported of how a session was run; sessions of before lack some of it.
+_CONFIGURATION = (
+    'method',
+    'dependence',
+    'beta',
+    'human_model',
+    'mode',
+    'replan',
+    'arm',
+    'participant_model',
+)
 # What a participant says of themselves is heard this late, about.
 _TOLD_LATE_NS = 10**9
 
@@ -46,18 +76,19 @@ def conclude(folder: SessionFolder) -> dict[str, Any]:
     parameters = learning_parameters(content)
     paths = tool_paths_of(parameters)
     learner = heard_by_learner(paths, recording)
-    lesson, failure = None, ''
-    if learner.corrections:
+    result, failure = None, ''
+    sequences = learner.sequences()
+    if sequences:
         try:
-            lesson = learn(parameters, learner.sequences(), task=paths.task)
+            result = learn(parameters, sequences, task=paths.task)
         except RewardLearningError as error:
             # The session took place all the same, and its report says what it came to.
             failure = f'nothing can be inferred: {error}'
-    data = _session_data(content, recording, paths, learner, lesson)
-    if lesson is not None:
-        _write_posterior(folder.posterior, lesson.posterior)
+    data = _session_data(content, recording, paths, learner, result)
+    if result is not None:
+        _write_posterior(folder.posterior, result.posterior)
     write_whole(folder.report, session_report(data))
-    summary = _summary(data, recording, lesson)
+    summary = _summary(data, recording, result)
     if failure:
         summary['warnings'].append(failure)
     folder.write_summary(summary)
@@ -76,34 +107,27 @@ def has_ended(folder: SessionFolder) -> bool:
 
 def learning_parameters(content: dict[str, Any]) -> LearningParameters:
     """Return how the session learned, from what its `session.yaml` holds."""
-    given = content['nodes'][_INFERENCE]['parameters']
-    known = specifications(LearningParameters)
-    return from_mapping(
-        LearningParameters, {name: value for name, value in given.items() if name in known}
-    )
+    return parameters_as_recorded(content['nodes'][_INFERENCE]['parameters'])
 
 
 def heard_by_learner(paths: ToolPaths, recording: SessionRecording) -> Learner:
-    """Return a learner that heard what the live one heard, undone corrections left out."""
+    """Return a learner that heard what the live one heard, undone passes left out."""
     learner = Learner(paths)
     for plan in recording.plans:
         learner.add_plan(plan.record)
     for correction in recording.corrections:
         try:
-            learner.add_correction(correction.record)
+            learner.add_corrections(correction.record)
         except RewardLearningError:
             # As the live one, which says so and goes on.
             continue
     if recording.inference:
-        status = recording.inference[-1].record
-        learner.keep_only(
-            status.counted_among(heard.record.stamp_ns for heard in recording.corrections)
-        )
+        learner.keep_only(map(stamp_of, recording.active_corrections))
     return learner
 
 
 def corrections_without_push(recording: SessionRecording) -> int | None:
-    """Return how many corrections were found while nobody pushed.
+    """Return how many contacts were found while nobody pushed.
 
     None without a simulated participant: of others nobody knows.
     """
@@ -117,12 +141,23 @@ def corrections_without_push(recording: SessionRecording) -> int | None:
         if each.record.state is ParticipantState.PUSHING
     ]
     return sum(
-        not any(
-            begin_ns <= correction.record.end_ns and correction.record.stamp_ns <= end_ns
-            for begin_ns, end_ns in pushes
-        )
-        for correction in recording.corrections
+        not any(begin_ns <= contact_end and onset <= end_ns for begin_ns, end_ns in pushes)
+        for _, onset, contact_end in _contacts(recording)
     )
+
+
+def _contacts(recording: SessionRecording) -> list[tuple[int, int, int]]:
+    """Return stamp of the plan, begin and end of each contact, also of an older recording."""
+    reports = {
+        (heard.record.plan_stamp_ns, heard.record.onset_ns): heard.record.end_ns
+        for heard in recording.contacts
+    }
+    old = {
+        (record.plan_stamp_ns, record.stamp_ns): record.end_ns
+        for record in recording.latest_corrections
+        if isinstance(record, Correction)
+    }
+    return [(plan_ns, onset_ns, end_ns) for (plan_ns, onset_ns), end_ns in (reports | old).items()]
 
 
 def _session_data(
@@ -130,31 +165,32 @@ def _session_data(
     recording: SessionRecording,
     paths: ToolPaths,
     learner: Learner,
-    lesson: Lesson | None,
+    result: InferenceResult | None,
 ) -> SessionData:
     session = content['session']
     end = _end_of(recording)
     participant = recording.participant[-1].record if recording.participant else None
     plans = [paths.trajectory_of(plan.record) for plan in recording.plans]
-    chosen = ('method', 'dependence', 'beta', 'mode', 'arm', 'participant_model')
     return SessionData(
         task=paths.task,
         study=session['study'],
         participant=session['participant'],
         trial=session['trial'],
         outcome=ABORTED if end is None else DONE,
-        reason='interrupted' if end is None else end.value,
+        reason='interrupted' if end is None else end.value.replace('_', ' '),
         started=datetime.datetime.fromisoformat(content['started']),
         duration_sec=recording.duration_sec,
         seed=session['seed'],
         versions=content['versions'],
-        configuration={name: session[name] for name in chosen},
+        configuration={name: session[name] for name in _CONFIGURATION if name in session},
         initial_plan=plans[0] if plans else None,
         final_plan=plans[-1] if plans else None,
         sequences=learner.sequences(),
-        corrections=learner.corrections,
-        posterior=None if lesson is None else lesson.posterior,
-        steps=_steps(recording, paths, _speed_of(content)),
+        corrections=learner.active,
+        contacts=tuple(heard.record for heard in recording.contacts),
+        posterior=None if result is None else result.posterior,
+        trusted=None if result is None else result.is_trusted,
+        passes=pass_outcomes(recording, paths, _speed_of(content)),
         theta_star=None if participant is None else participant.theta,
         beta_star=None if participant is None else participant.beta,
         faults=_faults(recording),
@@ -171,37 +207,117 @@ def _speed_of(content: dict[str, Any]) -> float:
     return float(arm['parameters'].get('speed', 1.0))
 
 
-def _steps(recording: SessionRecording, paths: ToolPaths, speed: float) -> tuple[Step, ...]:
-    """Return what each inference during the session came to."""
-    plans = {heard.record.stamp_ns: heard.record for heard in recording.plans}
-    ends_ns = {heard.record.stamp_ns: heard.record.end_ns for heard in recording.corrections}
-    steps = []
-    before: tuple[int, ...] = ()
-    for heard in recording.inference:
-        status: InferenceStatus = heard.record
-        theta = _nearest(recording.thetas, heard.time_ns)
-        if (
-            status.event is not InferenceEvent.LEARNED
-            or status.learned_from_ns in ((), before)
-            or theta is None
-        ):
-            continue
-        before = status.learned_from_ns
-        plan = None if status.reasons else plans.get(status.plan_stamp_ns)
-        last_ns = ends_ns.get(status.learned_from_ns[-1])
-        latency = (
-            None if plan is None or last_ns is None else (plan.stamp_ns - last_ns) / 1e9 / speed
-        )
-        steps.append(
-            Step(
-                corrections=len(status.learned_from_ns),
+def pass_outcomes(
+    recording: SessionRecording, paths: ToolPaths, speed: float = 1.0
+) -> tuple[PassOutcome, ...]:
+    """Return what each pass came to, in the order in which passes were heard of.
+
+    Args:
+        recording: The session.
+        paths: How the arm follows the task that was done.
+        speed: How many seconds of the recording passed in one of the wall's.
+    """
+    by_plan: dict[int, list[Corrections]] = {}
+    for record in recording.latest_corrections:
+        by_plan.setdefault(record.plan_stamp_ns, []).append(record)
+    active = {stamp_of(record) for record in recording.active_corrections}
+    learned = _learned_by_plan(recording)
+    plans = [heard.record for heard in recording.plans]
+    outcomes = []
+    for plan_ns, records in by_plan.items():
+        status_heard = learned.get(plan_ns)
+        theta = None if status_heard is None else _nearest(recording.thetas, status_heard.time_ns)
+        following = _following(plans, plan_ns)
+        push_ns = _last_push_ns(recording, plan_ns)
+        end_ns = _pass_end_ns(recording, plan_ns)
+        waited_from_ns = max((t for t in (push_ns, end_ns) if t is not None), default=None)
+        passes = [record for record in records if isinstance(record, PassCorrections)]
+        outcomes.append(
+            PassOutcome(
+                pushes=sum(each.pushes for each in passes) if passes else len(records),
+                told=sum(len(each.times_sec) for each in passes),
+                is_active=any(stamp_of(record) in active for record in records),
                 theta=theta,
-                trajectory=None if plan is None else paths.trajectory_of(plan),
-                reasons=status.reasons,
-                latency_sec=latency,
+                trajectory=_trajectory(paths, following),
+                reasons=() if status_heard is None else status_heard.record.reasons,
+                latency_sec=_seconds_until(following, push_ns, speed),
+                wait_sec=_seconds_until(following, waited_from_ns, speed),
+                plan_stamp_ns=plan_ns,
             )
         )
-    return tuple(steps)
+    return tuple(outcomes)
+
+
+def _learned_by_plan(recording: SessionRecording) -> dict[int, Heard[InferenceStatus]]:
+    """Return what the inference said when it had learned most from passes up to each plan's."""
+    # Of old, the inference knew each correction by its own stamp.
+    plan_of = {stamp_of(each): each.plan_stamp_ns for each in recording.latest_corrections}
+    learned: dict[int, Heard[InferenceStatus]] = {}
+    seen = None
+    for heard in recording.inference:
+        status = heard.record
+        content = (status.learned_from_ns, status.learned_data)
+        # It says so again with whatever it says later, when another θ may be about to come.
+        if (
+            content == seen
+            or status.event is not InferenceEvent.LEARNED
+            or not status.learned_from_ns
+        ):
+            continue
+        seen = content
+        plan_ns = plan_of.get(status.learned_from_ns[-1])
+        if plan_ns is not None:
+            learned[plan_ns] = heard
+    return learned
+
+
+def _following(plans: Sequence[Plan], plan_ns: int) -> Plan | None:
+    """Return the plan that was shown after one; a plan that is told twice is one."""
+    later = [plan for plan in plans if plan.stamp_ns > plan_ns]
+    return min(later, key=lambda plan: plan.stamp_ns, default=None)
+
+
+def _trajectory(paths: ToolPaths, plan: Plan | None) -> np.ndarray | None:
+    try:
+        return None if plan is None else paths.trajectory_of(plan)
+    except RewardLearningError:
+        return None
+
+
+def _last_push_ns(recording: SessionRecording, plan_ns: int) -> int | None:
+    """Return when the last push of a pass ended; None if nobody pushed."""
+    ends_ns = [end_ns for stamp_ns, _, end_ns in _contacts(recording) if stamp_ns == plan_ns]
+    if ends_ns:
+        return max(ends_ns)
+    # Without contacts: when all pushes of the pass were told first.
+    told = [
+        (heard.time_ns, heard.record.pushes)
+        for heard in recording.corrections
+        if heard.record.plan_stamp_ns == plan_ns and isinstance(heard.record, PassCorrections)
+    ]
+    if not told or told[-1][1] == 0:
+        return None
+    return min(time_ns for time_ns, pushes in told if pushes == told[-1][1])
+
+
+def _pass_end_ns(recording: SessionRecording, plan_ns: int) -> int | None:
+    """Return when the arm had shown a plan; None if it is not known."""
+    was_playing, end_ns = False, None
+    for heard in recording.playback:
+        is_playing = (
+            heard.record.state is PlaybackState.PLAYING and heard.record.plan_stamp_ns == plan_ns
+        )
+        if was_playing and not is_playing:
+            end_ns = heard.time_ns
+        was_playing = is_playing
+    return end_ns
+
+
+def _seconds_until(plan: Plan | None, time_ns: int | None, speed: float) -> float | None:
+    if plan is None or time_ns is None:
+        return None
+    # A plan that is replaced at once is there before the pass is over: nobody waits.
+    return max(0.0, (plan.stamp_ns - time_ns) / 1e9 / speed)
 
 
 def _nearest(thetas: Sequence[Heard[ThetaSummary]], time_ns: int) -> ThetaSummary | None:
@@ -229,7 +345,7 @@ def playback_faults(recording: SessionRecording) -> list[Fault]:
     for heard in recording.playback:
         status = heard.record
         if status.faults < counted:
-            # Another process counts anew.
+            # Another process counts from zero.
             counted = 0
         is_fault = status.state is PlaybackState.FAULT
         if (is_fault and not was_fault) or status.faults > counted:
@@ -243,10 +359,11 @@ def playback_faults(recording: SessionRecording) -> list[Fault]:
 
 
 def _summary(
-    data: SessionData, recording: SessionRecording, lesson: Lesson | None
+    data: SessionData, recording: SessionRecording, result: InferenceResult | None
 ) -> dict[str, Any]:
     end = _end_of(recording)
-    passes = recording.session[-1].record.passes if recording.session else 0
+    passes = recording.session[-1].record.passes if recording.session else len(data.passes)
+    compared = meant_and_recorded(recording)
     return {
         'study': data.study,
         'participant': data.participant,
@@ -255,20 +372,45 @@ def _summary(
         'seed': data.seed,
         'end': None if end is None else end.value,
         'passes': passes,
+        'by_pass': [_pass_summary(data, each) for each in data.passes],
         'corrections': data.correction_count,
         'pushes': recording.participant[-1].record.pushes if recording.participant else None,
         'corrections_without_push': corrections_without_push(recording),
+        'meant_and_recorded': None if compared is None else compared.summary(),
         'duration_sec': data.duration_sec,
-        'theta': {} if lesson is None else _theta(lesson.theta),
-        'beta': None if lesson is None else float(lesson.posterior.beta_samples.mean()),
-        'warnings': [] if lesson is None else list(lesson.reasons),
-        'agrees_with_live': _agrees(recording, lesson),
-        'latency_sec': [step.latency_sec for step in data.steps if step.latency_sec is not None],
+        'prior': _theta(data.prior),
+        'theta': {} if result is None else _theta(result.theta),
+        'beta': None if result is None else float(result.posterior.beta_samples.mean()),
+        'trusted': data.trusted,
+        'warnings': [] if result is None else list(result.reasons),
+        'agrees_with_live': _agrees(recording, result),
+        'latency_sec': [each.latency_sec for each in data.passes if each.latency_sec is not None],
+        'wait_sec': [each.wait_sec for each in data.passes if each.wait_sec is not None],
         'theta_star': None if data.theta_star is None else data.theta_star.tolist(),
+        'unasked_error': data.unasked_error,
         'error': data.error,
         'initial_regret': data.initial_regret,
+        'unasked_regret': data.unasked_regret,
         'regret': data.regret,
         'faults': [f'{fault.source}: {fault.text}' for fault in data.faults],
+    }
+
+
+def _pass_summary(data: SessionData, outcome: PassOutcome) -> Mapping[str, Any]:
+    theta, trajectory = outcome.theta, outcome.trajectory
+    return {
+        'plan_stamp_ns': outcome.plan_stamp_ns,
+        'pushes': outcome.pushes,
+        'told_waypoints': outcome.told,
+        'active': outcome.is_active,
+        'understood': data.understood_of(outcome),
+        'theta': {} if theta is None else _theta(theta),
+        'learned_share': None if theta is None else data.learned_share_of(theta),
+        'error': None if theta is None else data.error_of(theta.mean),
+        'regret': None if trajectory is None else data.regret_of(trajectory),
+        'latency_sec': outcome.latency_sec,
+        'wait_sec': outcome.wait_sec,
+        'not_shown_because': list(outcome.reasons),
     }
 
 
@@ -283,17 +425,16 @@ def _theta(theta: ThetaSummary) -> dict[str, Any]:
     }
 
 
-def _agrees(recording: SessionRecording, lesson: Lesson | None) -> bool | None:
+def _agrees(recording: SessionRecording, result: InferenceResult | None) -> bool | None:
     """Tell whether θ as published live is, to the last bit, that of the recording.
 
     None where nothing was learned live from the same corrections.
     """
-    learned = [heard.record for heard in recording.inference if heard.record.learned_from_ns]
-    if lesson is None or not recording.thetas or not learned:
+    if result is None or not recording.thetas or not recording.inference:
         return None
-    if len(learned[-1].learned_from_ns) != lesson.corrections:
+    if not has_learned_from(recording.inference[-1].record, recording.active_corrections):
         return None
-    return bool(np.array_equal(recording.thetas[-1].record.table, lesson.theta.table))
+    return bool(np.array_equal(recording.thetas[-1].record.table, result.theta.table))
 
 
 def _write_posterior(path: Path, posterior: Posterior) -> None:

@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from reward_learning_ros.nodes.session_conductor_parameters import (
     CONSENTS,
     EVERY_PASS,
     NO_CONSENT,
 )
-from reward_learning_ros.parameters import ParameterError, Parameters, parameter
+from reward_learning_ros.parameters import (
+    ParameterError,
+    Parameters,
+    from_mapping,
+    parameter,
+)
 from reward_learning_ros.parameters.arms import ARMS, FRANKA, SIMULATED
 from reward_learning_ros.parameters.correcting import KINESTHETIC, correction_source_parameter
 from reward_learning_ros.parameters.inference import (
+    AT_ONCE,
+    BETWEEN_PASSES,
     beta_parameter,
     dependence_parameter,
     method_parameter,
+    replan_parameter,
 )
+from reward_learning_ros.study.people import KINDS, PURPOSEFUL
 
 HUMAN = 'human'
-ONLINE = 'online'
-AFTER_PASS = 'after_pass'
+# What `replan` was called in sessions that were recorded before, and its values.
+_OLD_REPLAN = 'mode'
+_OLD_REPLANS = {'online': AT_ONCE, 'after_pass': BETWEEN_PASSES}
 
 # Names of studies and participants become folders: no separators, nothing hidden, nothing that
 # a shell or another system would read as something else.
 _NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_-]{0,63}')
 _NAME_RULE = 'must be letters, digits, "_" and "-", at most 64, beginning with a letter or digit'
 
-# As many as a simulated participant is given to say what they want.
-_SIMULATED_CORRECTIONS = 6
+# As many passes as a simulated participant, or a person, is given to say what they want.
+_SIMULATED_PASSES = 3
+_HUMAN_PASSES = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,41 +57,62 @@ class SessionParameters(Parameters):
         0, description='Number of the trial; 0 takes the next free one', minimum=0, maximum=999
     )
     sessions: str = parameter('sessions', description='Folder in which sessions are kept')
-    task: str = parameter('press', description='Task that the arm does')
+    task: str = parameter('press_conflict', description='Task that the arm does')
     method: str = method_parameter()
     dependence: str = dependence_parameter()
     beta: float | None = beta_parameter()
-    mode: str = parameter(
-        ONLINE,
-        description='When to infer: after every correction, or after a pass with many',
-        choices=(ONLINE, AFTER_PASS),
-    )
+    replan: str = replan_parameter()
     arm: str = parameter(SIMULATED, description='Which arm it is done on', choices=ARMS)
     robot_ip: str = parameter(
         '', description='Address of the Franka arm; empty if franka_bringup already runs'
     )
     participant_model: str = parameter(
         SIMULATED,
-        description='Who corrects: a noisily rational program, or a person at the arm',
+        description='Who corrects: a program, or a person at the arm',
         choices=(SIMULATED, HUMAN),
     )
+    participant_kind: str = parameter(
+        PURPOSEFUL,
+        description='What the simulated participant does: draws a pass from the human model, '
+        'guides the arm along their ideal, pushes once a pass, or guides it unless it is good '
+        'enough',
+        choices=KINDS,
+    )
     participant_theta: tuple[float, ...] = parameter(
-        (), description='What the simulated participant wants; empty is the first preset'
+        (),
+        description='What the simulated participant wants; empty is a preset, or drawn from the '
+        'prior by the seed',
+    )
+    participant_preset: str = parameter(
+        '',
+        description='What the simulated participant wants, by the name of a preset of the task; '
+        'empty is drawn from the prior by the seed',
     )
     participant_beta: float = parameter(
         10.0,
-        description='How reliably the simulated participant picks what they want',
+        description='How reliably a simulated participant of kind model picks what they want',
         minimum=1e-3,
         maximum=1e4,
     )
-    correction_source: str = correction_source_parameter()
-    max_passes: int = parameter(
-        12, description='After so many passes it ends', minimum=1, maximum=1000
+    participant_motor_noise_m: float = parameter(
+        0.003,
+        description='Standard deviation along each axis of where the hand of a simulated '
+        'participant of the other kinds ends up',
+        minimum=0.0,
+        maximum=0.1,
+        unit='m',
     )
-    max_corrections: int | None = parameter(
+    correction_source: str = correction_source_parameter()
+    max_passes: int | None = parameter(
         None,
-        description='After so many corrections it ends; 0 is no limit; unset, a program makes '
-        f'{_SIMULATED_CORRECTIONS} and a person has no limit',
+        description=f'After so many passes it ends; unset, {_SIMULATED_PASSES} if a program '
+        f'corrects and {_HUMAN_PASSES} if a person does',
+        minimum=1,
+        maximum=1000,
+    )
+    max_corrections: int = parameter(
+        0,
+        description='After pushes at so many waypoints it ends; 0 is no limit',
         minimum=0,
         maximum=1000,
     )
@@ -108,6 +142,10 @@ class SessionParameters(Parameters):
         '',
         description='Prefix of joints and frames of the arm; unset, it is robot_type. Where one '
         'description has several arms, it is left_fr3 for example',
+    )
+    hand: bool = parameter(
+        True,
+        description='Whether the Franka Hand is mounted; without it the flange is the tool',
     )
     parameters_file: str = parameter(
         '', description='ROS 2 parameter file with further parameters of the nodes'
@@ -165,8 +203,24 @@ class SessionParameters(Parameters):
         return self.consent or (NO_CONSENT if self.arm == SIMULATED else EVERY_PASS)
 
     @property
-    def corrections_limit(self) -> int:
-        """After how many corrections it ends; 0 is no limit."""
-        if self.max_corrections is not None:
-            return self.max_corrections
-        return _SIMULATED_CORRECTIONS if self.has_simulated_participant else 0
+    def passes_limit(self) -> int:
+        """After how many passes it ends."""
+        if self.max_passes is not None:
+            return self.max_passes
+        return _SIMULATED_PASSES if self.has_simulated_participant else _HUMAN_PASSES
+
+
+def session_from_mapping(mapping: Mapping[str, Any]) -> SessionParameters:
+    """Return the parameters of a session from its `session.yaml`, also of one recorded before.
+
+    Raises:
+        ParameterError: A value is refused.
+    """
+    values = dict(mapping)
+    if _OLD_REPLAN in values:
+        mode = values.pop(_OLD_REPLAN)
+        values['replan'] = _OLD_REPLANS.get(mode, mode)
+        # Unset, it was not the same for everybody.
+        if values.get('max_corrections', 0) is None:
+            values['max_corrections'] = 0
+    return from_mapping(SessionParameters, values)

@@ -10,11 +10,17 @@ from typing import Any, Generic, TypeVar
 
 from reward_learning_ros.bags.problems import Problem
 from reward_learning_ros.bags.reading import BagReader
-from reward_learning_ros.bags.session_records import read_record
+from reward_learning_ros.bags.session_records import (
+    LatestCorrections,
+    active_corrections,
+    read_record,
+)
 from reward_learning_ros.bags.session_topics import (
+    CONTACTS,
     CORRECTIONS,
     INFERENCE,
     PARTICIPANT,
+    PARTICIPANT_CORRECTIONS,
     PARTS,
     PLAN,
     SESSION,
@@ -22,7 +28,7 @@ from reward_learning_ros.bags.session_topics import (
     THETA,
 )
 from reward_learning_ros.interface import (
-    Correction,
+    ContactReport,
     InferenceStatus,
     ParticipantStatus,
     Plan,
@@ -30,13 +36,24 @@ from reward_learning_ros.interface import (
     SessionStatus,
     ThetaSummary,
 )
+from reward_learning_ros.learning import Corrections
 
 _R = TypeVar('_R')
 
 # While a session goes on, somebody says something more often than this, also in simulated time.
 _LONGEST_PAUSE_NS = 600 * 10**9
 
-_READ_PARTS = (PLAN, CORRECTIONS, THETA, STATUS, INFERENCE, SESSION, PARTICIPANT)
+_READ_PARTS = (
+    PLAN,
+    CORRECTIONS,
+    CONTACTS,
+    THETA,
+    STATUS,
+    INFERENCE,
+    SESSION,
+    PARTICIPANT,
+    PARTICIPANT_CORRECTIONS,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,23 +70,41 @@ class SessionRecording:
 
     Attributes:
         plans: shown plans.
-        corrections: of the plans.
+        corrections: all that was told of passes, one after the other; or of old, of contacts.
         thetas: what was learned.
         playback: what the arm did.
         inference: what the inference did.
         session: what the conductor did.
         participant: what a simulated participant did.
+        contacts: what is known of each contact.
+        meant: what a simulated participant meant to do to passes.
         problems: what is wrong with the recording, in words.
     """
 
     plans: tuple[Heard[Plan], ...]
-    corrections: tuple[Heard[Correction], ...]
+    corrections: tuple[Heard[Corrections], ...]
     thetas: tuple[Heard[ThetaSummary], ...]
     playback: tuple[Heard[PlaybackStatus], ...]
     inference: tuple[Heard[InferenceStatus], ...]
     session: tuple[Heard[SessionStatus], ...]
     participant: tuple[Heard[ParticipantStatus], ...]
+    contacts: tuple[Heard[ContactReport], ...] = ()
+    meant: tuple[Heard[Corrections], ...] = ()
     problems: tuple[str, ...] = ()
+
+    @cached_property
+    def latest_corrections(self) -> tuple[Corrections, ...]:
+        """What was told last of each pass, or all of old, undone ones too."""
+        latest = LatestCorrections()
+        for heard in self.corrections:
+            latest.add(heard.record)
+        return latest.records
+
+    @property
+    def active_corrections(self) -> tuple[Corrections, ...]:
+        """Those of them that undo and reset left."""
+        status = self.inference[-1].record if self.inference else None
+        return active_corrections(self.latest_corrections, status)
 
     @property
     def duration_sec(self) -> float:
@@ -123,5 +158,7 @@ def read_recording(bag: Path, namespace: str = '') -> SessionRecording:
         inference=tuple(found[INFERENCE]),
         session=tuple(found[SESSION]),
         participant=tuple(found[PARTICIPANT]),
+        contacts=tuple(found[CONTACTS]),
+        meant=tuple(found[PARTICIPANT_CORRECTIONS]),
         problems=tuple(str(problem) for problem in problems),
     )

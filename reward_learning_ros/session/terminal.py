@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from reward_learning_ros.interface import PlaybackStatus, SessionStatus, ThetaSummary
+from reward_learning_ros.study.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -99,29 +100,78 @@ def _line(progress: SessionProgress) -> str:
     session = progress.session
     if session is None:
         return 'starting'
-    text = f'{session.state.value}, pass {session.passes}, {session.corrections} corrections'
+    text = (
+        f'{session.state.value}, pass {session.passes}, '
+        f'{counted(session.corrections, "correction")}'
+    )
     if session.end is not None:
         text += f', {session.end.value}'
     return f'{text}: {session.reason}' if session.reason else text
 
 
+def pass_line(
+    number: int,
+    *,
+    pushes: int,
+    understood: str,
+    regret: float | None = None,
+    unasked_regret: float | None = None,
+) -> str:
+    """Return in one line what a pass came to; Regret only where it is known."""
+    text = f'pass {number}: {counted(pushes, "push", "pushes")}, understood: {understood}'
+    if regret is None:
+        return text
+    unasked = '' if unasked_regret is None else f' (unasked {unasked_regret:.4f})'
+    return f'{text}; Regret {regret:.4f}{unasked}'
+
+
 def summary_lines(summary: Mapping[str, Any]) -> list[str]:
     """Return what a session came to, as `summary.json` has it, in lines."""
+    end = (summary['end'] or 'interrupted').replace('_', ' ')
     lines = [
-        f'{summary["end"] or "interrupted"} after {summary["corrections"]} corrections in '
-        f'{summary["passes"]} passes'
+        f'{end} after {counted(summary["corrections"], "correction")} in '
+        f'{counted(summary["passes"], "pass", "passes")}'
     ]
-    width = max((len(name) for name in summary['theta']), default=0)
-    for name, weight in summary['theta'].items():
-        low, high = weight['interval']
-        lines.append(f'  {name:{width}}  {weight["mean"]:6.3f}  [{low:.3f}, {high:.3f}]')
+    for number, each in enumerate(summary['by_pass'], 1):
+        line = pass_line(
+            number,
+            pushes=each['pushes'],
+            understood=each['understood'],
+            regret=each['regret'],
+            unasked_regret=summary['unasked_regret'],
+        )
+        lines.append(line if each['active'] else f'{line} (undone)')
+    lines += _theta_lines(summary)
+    if summary['trusted'] is not None:
+        lines.append(f'posterior: {"trusted" if summary["trusted"] else "not trusted"}')
+        lines += [f'  {reason}' for reason in summary['warnings']]
     if summary['regret'] is not None:
         lines.append(
-            f'Regret {summary["regret"]:.4f}, of the initial plan {summary["initial_regret"]:.4f}'
+            f'Regret {summary["regret"]:.4f}, unasked {summary["unasked_regret"]:.4f}, of the '
+            f'initial plan {summary["initial_regret"]:.4f}'
         )
     if summary['error'] is not None:
-        lines.append(f'Error {summary["error"]:.3f}')
+        lines.append(f'Error {summary["error"]:.3f}, unasked {summary["unasked_error"]:.3f}')
     return lines
+
+
+def _theta_lines(summary: Mapping[str, Any]) -> list[str]:
+    """Return a table of θ: the prior's interval, the posterior's, and its mean."""
+    if not summary['theta']:
+        return []
+    rows = [('θ', 'prior', 'posterior', 'mean')]
+    for name, weight in summary['theta'].items():
+        before, after = (
+            '{:.2f} to {:.2f}'.format(*each['interval'])
+            for each in (summary['prior'][name], weight)
+        )
+        rows.append((name, before, after, f'{weight["mean"]:.3f}'))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        f'  {name:{widths[0]}}  {before:>{widths[1]}}  {"→" if index else " "}  '
+        f'{after:>{widths[2]}}  {mean:>{widths[3]}}'
+        for index, (name, before, after, mean) in enumerate(rows)
+    ]
 
 
 def _table(theta: ThetaSummary) -> RenderableType:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,14 +12,24 @@ from numpy.typing import NDArray
 
 from reward_learning_ros import core
 from reward_learning_ros.core.human_model import InadmissibleCorrectionWarning
+from reward_learning_ros.core.replanning import prior_mean, unasked_plan
 from reward_learning_ros.study.people import Person
 
 Array = NDArray[np.float64]
 
-# The mean of θ is what is asked for: a hundred effective draws know it to a tenth of its spread.
-SETTINGS = core.Settings(warmup=400, target_ess=100.0, target_r_hat=1.02, max_draws=1000)
 # What a 90 % interval of each component of θ is expected to hold.
 INTERVAL = 0.9
+
+
+__all__ = [
+    'AfterPass',
+    'Estimate',
+    'GradientStep',
+    'Inferred',
+    'Learner',
+    'prior_mean',
+    'run_session',
+]
 
 
 class Learner(Protocol):
@@ -39,10 +48,12 @@ class Estimate:
     Attributes:
         theta: (d,) the mean.
         interval: (2, d) the central 90 % of each component; None if it is not known.
+        draws: (N, d) of the posterior, by which the plan is chosen; None shows that of the mean.
     """
 
     theta: Array
     interval: Array | None = None
+    draws: Array | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,10 +80,12 @@ class Inferred:
     Attributes:
         options: Of `core.infer`.
         settings: How long and how hard to work.
+        bold: Whether the plan for the posterior's mean is shown however uncertain its gain is.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
-    settings: core.Settings = SETTINGS
+    settings: core.Settings = core.PASS_SETTINGS
+    bold: bool = False
 
     def __call__(
         self, task: core.Task, passes: Sequence[core.CorrectionSequence], seed: int
@@ -82,9 +95,17 @@ class Inferred:
             # A hand does not keep to the bounds of the trajectory space.
             warnings.simplefilter('ignore', InadmissibleCorrectionWarning)
             posterior = core.infer(
-                task, list(passes), seed=seed, settings=self.settings, **self.options
+                task,
+                list(passes),
+                seed=seed,
+                settings=self.settings,
+                **self.options,
             )
-        return Estimate(theta=posterior.mean, interval=posterior.interval(INTERVAL))
+        return Estimate(
+            theta=posterior.mean,
+            interval=posterior.interval(INTERVAL),
+            draws=None if self.bold else posterior.samples,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,17 +129,6 @@ class GradientStep:
             length = np.linalg.norm(theta)
             theta = theta / length if length > 0.0 else prior_mean(task)
         return Estimate(theta=theta)
-
-
-def prior_mean(task: core.Task) -> Array:
-    """Return the prior's mean of θ (d,)."""
-    assert isinstance(task.theta, core.ThetaDomain)
-    return np.asarray(task.theta.quasi_random(4096).mean(axis=0))
-
-
-@cache
-def _unasked_plan(task: core.Task) -> Array:
-    return core.plan(task, prior_mean(task))
 
 
 def run_session(
@@ -149,7 +159,7 @@ def run_session(
     story = [
         AfterPass(
             error=float(np.linalg.norm(person.theta - unasked)),
-            regret=person.regret_of(_unasked_plan(seen)),
+            regret=person.regret_of(unasked_plan(seen)),
         )
     ]
     plan = np.array(seen.plan)
@@ -157,7 +167,15 @@ def run_session(
     for _ in range(passes):
         given.append(person.correct(plan))
         estimate = learner(seen, given, seed)
-        plan = core.plan(seen, estimate.theta)
+        free = len(plan) - seen.space.fixed_waypoints
+        accepted = core.accepted_plan(given, free)
+        if estimate.draws is None:
+            plan = core.plan(seen, estimate.theta)
+        elif accepted is not None:
+            plan = accepted
+        else:
+            doubt = core.doubt_after(given)
+            plan = core.choose_plan(seen, estimate.draws, doubt=doubt).trajectory
         covered = float('nan')
         if estimate.interval is not None:
             low, high = estimate.interval

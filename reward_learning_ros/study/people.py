@@ -91,14 +91,26 @@ class Person:
         return decide[self.kind](plan, rng)
 
     def _draw(self, plan: Array, rng: np.random.Generator) -> Array:
-        sequence = core.simulate_corrections(
-            self.task,
-            self.theta,
-            beta=self.beta,
-            count=len(plan) - self.task.space.fixed_waypoints,
-            plan=plan,
-            seed=int(rng.integers(2**31)),
-        )
+        seed = int(rng.integers(2**31))
+        if self.task.library is not None:
+            # Whole trajectories, none built on another: they show one.
+            sequence = core.simulate_corrections(
+                self.task,
+                self.theta,
+                beta=self.beta,
+                count=1,
+                dependence='independent',
+                seed=seed,
+            )
+        else:
+            sequence = core.simulate_corrections(
+                self.task,
+                self.theta,
+                beta=self.beta,
+                count=len(plan) - self.task.space.fixed_waypoints,
+                plan=plan,
+                seed=seed,
+            )
         moved = sequence.corrected[-1][self.task.space.fixed_waypoints :]
         moved = moved - plan[self.task.space.fixed_waypoints :]
         return np.diff(moved, axis=0, prepend=np.zeros((1, plan.shape[1])))

@@ -93,6 +93,8 @@ class Protocol:
         blocks: What stays together: `task` or `condition`.
         arm: `simulated` or `franka`.
         participant_model: `human`, or `simulated` for a rehearsal.
+        consent: Before which passes a person lets the arm move, `every_pass` or `first_pass`;
+            unset, it is what a session does by itself.
         seed: Of all random numbers.
     """
 
@@ -103,6 +105,7 @@ class Protocol:
     blocks: str = 'task'
     arm: str = 'simulated'
     participant_model: str = 'simulated'
+    consent: str = ''
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -113,6 +116,7 @@ class Protocol:
             ('blocks', BLOCKS),
             ('arm', ('simulated', 'franka')),
             ('participant_model', ('human', 'simulated')),
+            ('consent', ('', 'every_pass', 'first_pass')),
         ):
             if getattr(self, kind) not in allowed:
                 raise UnknownNameError(kind, getattr(self, kind), allowed)

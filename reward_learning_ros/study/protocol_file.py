@@ -42,6 +42,8 @@ def protocol_text(protocol: Protocol) -> str:
         'blocks': protocol.blocks,
         'arm': protocol.arm,
         'participant_model': protocol.participant_model,
+        # Only where it is set: studies of before keep their fingerprint.
+        **({'consent': protocol.consent} if protocol.consent else {}),
         'seed': protocol.seed,
     }
     return _HEAD + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
@@ -85,7 +87,7 @@ def _parse(content: Any) -> Protocol:
         participants=tuple(_list(mapping.get('participants') or [], 'participants')),
         **{
             key: mapping[key]
-            for key in ('blocks', 'arm', 'participant_model', 'seed')
+            for key in ('blocks', 'arm', 'participant_model', 'consent', 'seed')
             if key in mapping
         },
     )

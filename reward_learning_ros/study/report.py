@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from reward_learning_ros.core.errors import MissingExtraError
 from reward_learning_ros.core.posterior import MAX_R_HAT, MIN_ESS, Posterior
+from reward_learning_ros.interface import Correction, PassCorrections, ThetaSummary
 from reward_learning_ros.study import html_page as html
 from reward_learning_ros.study.html_page import Tile, number
-from reward_learning_ros.study.session_data import ABORTED, SessionData
+from reward_learning_ros.study.session_data import ABORTED, PassOutcome, SessionData
+from reward_learning_ros.study.words import counted
 
 # A correction that is less sure than this may have been no contact at all.
 _UNSURE = 0.5
@@ -34,9 +36,9 @@ def session_report(data: SessionData) -> str:
         html.heading(f'{data.task.name}: {data.task.description}', name),
         _ending(data),
         html.tiles(_tiles(data)),
+        html.section('Pass by pass', *_passes(data, figures)),
         html.section('What was done', _plans(data, figures), _corrections(data)),
         html.section('What was learned', *_posterior(data, figures)),
-        html.section('How it was learned', _timeline(data, figures)),
         html.section('How far to trust it', *_quality(data)),
         html.section('What went wrong', _faults(data)),
         html.section('How it was run', *_circumstances(data)),
@@ -76,25 +78,36 @@ def _because(reason: str) -> str:
 
 
 def _tiles(data: SessionData) -> list[Tile]:
-    count = max(data.correction_count, len(data.corrections))
-    tiles = [Tile(label='Corrections', value=str(count), note=_plans_in_words(data))]
-    before, after = data.initial_regret, data.regret
-    if before is not None and after is not None:
-        share = f'{after / before:.0%} of {number(before)} before' if before > 0 else 'none before'
-        tiles.append(
-            Tile(
-                label='Regret of the plan shown last',
-                value=number(after),
-                note=share,
-                mood='good' if after < before or after == 0.0 else 'bad',
-            )
+    count = max(data.correction_count, sum(isinstance(c, Correction) for c in data.corrections))
+    passes = max(len(data.passes), len(data.sequences))
+    tiles = [
+        Tile(
+            label='Corrections',
+            value=str(count),
+            note=f'in {counted(passes, "pass", "passes")}' if passes else '',
         )
+    ]
+    regret = _regret_tile(data)
+    if regret is not None:
+        tiles.append(regret)
     if data.error is not None:
         tiles.append(
-            Tile(label='Error of θ', value=number(data.error), note='distance to what is wanted')
+            Tile(
+                label='Error of θ',
+                value=number(data.error),
+                note=f'distance to what is wanted; unasked {number(data.unasked_error)}',
+            )
         )
-    if data.posterior is not None:
-        trusted = data.posterior.is_trustworthy
+    shown = [each for each in data.passes if each.is_active and each.theta is not None]
+    if shown and shown[-1].theta is not None:
+        share = data.learned_share_of(shown[-1].theta)
+        tiles.append(
+            Tile(
+                label='Learned of θ', value=f'{share:.0%}', note='of the prior’s variance is gone'
+            )
+        )
+    if data.trusted is not None:
+        trusted = data.trusted
         tiles.append(
             Tile(
                 label='Posterior',
@@ -103,11 +116,19 @@ def _tiles(data: SessionData) -> list[Tile]:
                 mood='good' if trusted else 'bad',
             )
         )
-    latencies = [step.latency_sec for step in data.steps if step.latency_sec is not None]
-    if latencies:
+    waits = [each.wait_sec for each in data.passes if each.wait_sec is not None]
+    latencies = [each.latency_sec for each in data.passes if each.latency_sec is not None]
+    if waits:
+        note = (
+            f'median; after the last push {np.median(latencies):.2f} s' if latencies else 'median'
+        )
+        tiles.append(
+            Tile(label='Wait for the next plan', value=f'{np.median(waits):.2f} s', note=note)
+        )
+    elif latencies:
         tiles.append(
             Tile(
-                label='Correction to new plan',
+                label='Last push to new plan',
                 value=f'{np.median(latencies):.2f} s',
                 note=f'median; longest {max(latencies):.2f} s',
             )
@@ -117,9 +138,17 @@ def _tiles(data: SessionData) -> list[Tile]:
     return tiles
 
 
-def _plans_in_words(data: SessionData) -> str:
-    plans = len(data.sequences)
-    return f'of {plans} plan{"s" if plans > 1 else ""}' if plans else ''
+def _regret_tile(data: SessionData) -> Tile | None:
+    """Return the Regret beside that of who asks nobody, which is what must be beaten."""
+    after, unasked, before = data.regret, data.unasked_regret, data.initial_regret
+    if after is None or unasked is None:
+        return None
+    return Tile(
+        label='Regret of the plan shown last',
+        value=number(after, 4),
+        note=f'unasked {number(unasked, 4)}, initial plan {number(before, 4)}',
+        mood='good' if after < unasked or after == 0.0 else 'bad',
+    )
 
 
 def _duration(seconds: float) -> str:
@@ -140,7 +169,13 @@ def _plans(data: SessionData, figures: _Figures) -> str:
 
 
 def _corrections(data: SessionData) -> str:
-    if data.corrections:
+    passes = [each for each in data.corrections if isinstance(each, PassCorrections)]
+    if passes:
+        stamps = [each.plan_stamp_ns for each in data.passes or passes]
+        numbers = {stamp_ns: number for number, stamp_ns in enumerate(stamps, 1)}
+        return _pushes(passes, numbers) + _contacts(data, numbers)
+    sensed = [each for each in data.corrections if isinstance(each, Correction)]
+    if sensed:
         rows = [
             (
                 str(index),
@@ -149,9 +184,9 @@ def _corrections(data: SessionData) -> str:
                 f'{correction.duration_sec:.2f}',
                 f'{correction.peak_force:.1f}',
                 f'{_CENTIMETRES * _largest(correction.delta_positions):.1f}',
-                f'{correction.confidence:.2f}{" (unsure)" if _is_unsure(correction) else ""}',
+                _confidence(correction.confidence),
             )
-            for index, correction in enumerate(data.corrections, 1)
+            for index, correction in enumerate(sensed, 1)
         ]
         columns = ('', 'onset (s)', 'waypoint', 'duration (s)', 'peak force (N)', 'moved (cm)')
         return html.table(
@@ -162,9 +197,10 @@ def _corrections(data: SessionData) -> str:
     moved = [
         (str(int(np.flatnonzero(profile)[0]) + 1), number(_largest(displacement)))
         for sequence in data.sequences
-        for profile, displacement in zip(
-            sequence.resolved_profiles(), sequence.displacements, strict=True
+        for profile, displacement, is_push in zip(
+            sequence.resolved_profiles(), sequence.displacements, sequence.is_push, strict=True
         )
+        if is_push
     ]
     if not moved:
         return html.paragraph('Nobody corrected the arm.')
@@ -175,12 +211,55 @@ def _corrections(data: SessionData) -> str:
     )
 
 
+def _pushes(passes: list[PassCorrections], numbers: Mapping[int, int]) -> str:
+    """Return how far each pass was pushed at each waypoint of which something is known."""
+    times = sorted({float(time) for each in passes for time in each.times_sec})
+    if not times:
+        return html.paragraph('Nothing is known of what was done to the passes.')
+    rows = []
+    for each in passes:
+        sizes = np.linalg.norm(each.delta_positions, axis=1)
+        pushed = [_pushed(*pair) for pair in zip(sizes, each.is_push, strict=True)]
+        told = dict(zip(each.times_sec.tolist(), pushed, strict=True))
+        name = f'pass {numbers.get(each.plan_stamp_ns, "–")}'
+        rows.append((name, *(told.get(time, '?') for time in times)))
+    return html.table(
+        ('time in the plan (s)', *(f'{time:.1f}' for time in times)),
+        rows,
+        caption='How far (cm) each waypoint and all later ones were pushed; a dot where nobody '
+        'pushed, a question mark where it is not known.',
+    )
+
+
+def _pushed(size_m: float, is_push: bool) -> str:
+    return f'{_CENTIMETRES * size_m:.1f}' if is_push else '·'
+
+
+def _contacts(data: SessionData, numbers: Mapping[int, int]) -> str:
+    return html.table(
+        ('', 'pass', 'onset (s)', 'duration (s)', 'peak force (N)', 'moved (cm)', 'confidence'),
+        [
+            (
+                str(index),
+                str(numbers.get(contact.plan_stamp_ns, '–')),
+                f'{contact.onset_plan_sec:.2f}',
+                f'{contact.duration_sec:.2f}',
+                f'{contact.peak_force_n:.1f}',
+                f'{_CENTIMETRES * float(np.linalg.norm(contact.displacement_m)):.1f}',
+                _confidence(contact.confidence),
+            )
+            for index, contact in enumerate(data.contacts, 1)
+        ],
+        caption='Contacts as they were sensed; onsets are times in the plan.',
+    )
+
+
+def _confidence(value: float) -> str:
+    return f'{value:.2f}{" (unsure)" if value < _UNSURE else ""}'
+
+
 def _largest(displacement: np.ndarray) -> float:
     return float(np.linalg.norm(displacement, axis=1).max())
-
-
-def _is_unsure(correction: Any) -> bool:
-    return bool(correction.confidence < _UNSURE)
 
 
 def _posterior(data: SessionData, figures: _Figures) -> tuple[str, ...]:
@@ -223,21 +302,88 @@ def _statistics(data: SessionData, posterior: Posterior) -> str:
     return html.table(columns if data.theta_star is None else [*columns, 'wanted'], rows)
 
 
-def _timeline(data: SessionData, figures: _Figures) -> str:
-    if not data.steps:
-        return ''
+def _passes(data: SessionData, figures: _Figures) -> tuple[str, ...]:
+    if not data.passes:
+        return ()
     from reward_learning_ros.study.session_figures import timeline_figure
 
+    told = html.table(
+        ('pass', 'pushes', 'what the arm has understood'),
+        [
+            (str(index), str(each.pushes), _understood(data, each))
+            for index, each in enumerate(data.passes, 1)
+        ],
+        text_columns=(2,),
+    )
     held = html.table(
-        ('corrections', 'not shown because'),
-        [(str(step.corrections), '; '.join(step.reasons)) for step in data.steps if step.reasons],
+        ('pass', 'not shown because'),
+        [
+            (str(index), '; '.join(each.reasons))
+            for index, each in enumerate(data.passes, 1)
+            if each.reasons
+        ],
         caption='Plans that were learned but not shown to the participant.',
         text_columns=(1,),
     )
-    return (
-        figures.draw('timeline', 'What was known after each inference.', timeline_figure, data)
-        + held
+    learned = any(each.theta is not None for each in data.passes)
+    drawn = ''
+    if learned:
+        caption = 'What was known before the first pass and after each.'
+        drawn = figures.draw('timeline', caption, timeline_figure, data)
+    return told, drawn, _intervals_by_pass(data) if learned else '', held
+
+
+def _understood(data: SessionData, outcome: PassOutcome) -> str:
+    text = data.understood_of(outcome)
+    return text if outcome.is_active else f'{text} (undone)'
+
+
+def _intervals_by_pass(data: SessionData) -> str:
+    """Return the intervals of θ before and after each pass, with what they are worth."""
+    is_known = data.theta_star is not None
+    rows = [
+        _interval_row(data, 'prior', data.prior, data.unasked_error, data.unasked_regret, is_known)
+    ]
+    for index, each in enumerate(data.passes, 1):
+        if each.theta is None:
+            continue
+        error = data.error_of(each.theta.mean)
+        regret = None if each.trajectory is None else data.regret_of(each.trajectory)
+        rows.append(_interval_row(data, f'pass {index}', each.theta, error, regret, is_known))
+    if data.theta_star is not None:
+        wanted = [number(float(value), 2) for value in data.theta_star]
+        rows.append(('wanted', *wanted, '', '', ''))
+    columns = ('after', *data.task.feature_names, 'learned')
+    caption = (
+        'The 90 % interval of each weight. Learned: how much of the prior’s variance is gone.'
     )
+    if is_known:
+        caption += (
+            ' Regret: of the plan that was shown next; that of the prior is of the plan of who '
+            f'asks nobody. The initial plan has {number(data.initial_regret, 4)}.'
+        )
+    return html.table(
+        (*columns, 'Error', 'Regret') if is_known else columns, rows, caption=caption
+    )
+
+
+def _interval_row(
+    data: SessionData,
+    name: str,
+    theta: ThetaSummary,
+    error: float | None,
+    regret: float | None,
+    is_known: bool,
+) -> tuple[str, ...]:
+    low, _, high = theta.quantiles
+    intervals = (
+        f'{number(float(lower), 2)} to {number(float(upper), 2)}'
+        for lower, upper in zip(low, high, strict=True)
+    )
+    # Of the prior nothing was learned.
+    share = '' if theta is data.prior else f'{data.learned_share_of(theta):.0%}'
+    measures = (number(error), number(regret, 4)) if is_known else ()
+    return (name, *intervals, share.replace('-', '−'), *measures)
 
 
 def _quality(data: SessionData) -> tuple[str, ...]:

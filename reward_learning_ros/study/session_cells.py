@@ -1,4 +1,4 @@
-"""Cells of a sweep over recorded sessions: each inferred anew by the code that runs live."""
+"""Cells of a sweep over recorded sessions: each inferred again by the code that runs live."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SessionAnalysis:
     Attributes:
         path: Folder of the session; workers on other machines must see it under the same name.
         learning: What is learned and how.
-        detection: How corrections are found anew in the samples of the arm; None takes them as
+        detection: How corrections are found again in the samples of the arm; None takes them as
             they were recorded.
     """
 
@@ -98,8 +98,8 @@ def bag_digest(path: Path) -> str:
 def _infer(analysis: SessionAnalysis) -> Row:
     recorded = _recorded(analysis.path, analysis.detection)
     task = _task(analysis.learning.task)
-    lesson = reinfer(recorded, analysis.learning, task=task, threads=1).lesson
-    return outcome_columns(lesson.posterior, recorded.theta_star)
+    inferred = reinfer(recorded, analysis.learning, task=task, threads=1).inferred
+    return outcome_columns(inferred.posterior, recorded.theta_star)
 
 
 @functools.lru_cache(maxsize=_KEPT)

@@ -16,7 +16,13 @@ from reward_learning_ros.core.planner import plan
 from reward_learning_ros.core.posterior import Posterior
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.core.trajectory import CorrectionSequence
-from reward_learning_ros.interface import Correction, ThetaSummary
+from reward_learning_ros.interface import (
+    ContactReport,
+    Correction,
+    PassCorrections,
+    ThetaSummary,
+)
+from reward_learning_ros.study.understanding import NOTHING, learned_share, prior_of, understood
 
 DONE = 'done'
 ABORTED = 'aborted'
@@ -24,22 +30,31 @@ OUTCOMES = (DONE, ABORTED)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Step:
-    """What one inference during the session came to.
+class PassOutcome:
+    """What one pass came to.
 
     Attributes:
-        corrections: How many it was learned from, 1 or more.
-        theta: θ as it was published.
-        trajectory: (n, m) the plan for that θ; None if the arm could follow none.
-        reasons: Why the plan was not shown, in words; empty if it was.
-        latency_sec: From the end of the correction to the new plan; None if unknown.
+        pushes: At how many waypoints somebody pushed; of an older recording, how many corrections.
+        told: Of how many waypoints it is known whether somebody pushed; 0 in an older recording.
+        is_active: Whether it was learned from in the end; not if it was undone.
+        theta: θ as it was published after the pass; None if nothing was learned.
+        trajectory: (n, m) the plan that was shown next; None if there was none.
+        reasons: Why the plan for that θ was not shown, in words; empty if it was.
+        latency_sec: From the end of the last push to the next plan; None if unknown.
+        wait_sec: From the end of the pass, or of the last push if that was later, to the next
+            plan: how long the person had nothing to do; None if unknown.
+        plan_stamp_ns: Stamp of the plan that was played; 0 if unknown.
     """
 
-    corrections: int
-    theta: ThetaSummary
+    pushes: int
+    told: int = 0
+    is_active: bool = True
+    theta: ThetaSummary | None = None
     trajectory: np.ndarray | None = None
     reasons: tuple[str, ...] = ()
     latency_sec: float | None = None
+    wait_sec: float | None = None
+    plan_stamp_ns: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,10 +92,13 @@ class SessionData:
         configuration: What else was chosen, by name: method, dependence, mode, arm …
         initial_plan: (n, m) before the first correction; the task's by default.
         final_plan: (n, m) what the arm showed last; None if it learned nothing.
-        sequences: What was learned from, a sequence for each plan that was corrected.
-        corrections: The same as they were sensed, in the order in which they were made.
-        posterior: Of θ and β, after the last correction; None if there is none.
-        steps: What each inference came to, in order.
+        sequences: What was learned from, a sequence for each pass.
+        corrections: The same as they were recorded, of each pass or, of old, of each contact.
+        contacts: What is known of each contact beyond that.
+        posterior: Of θ and β, after the last pass; None if there is none.
+        trusted: Whether the plan for it may be shown; None if there is none. By default, whether
+            the draws are trusted.
+        passes: What each pass came to, in order.
         theta_star: (d,) what the participant wants, where that is known.
         beta_star: How reliably they pick it, where that is known.
         ideal: (n, m) the best trajectory for `theta_star`; found here by default.
@@ -101,9 +119,11 @@ class SessionData:
     initial_plan: np.ndarray | None = None
     final_plan: np.ndarray | None = None
     sequences: tuple[CorrectionSequence, ...] = ()
-    corrections: tuple[Correction, ...] = ()
+    corrections: tuple[PassCorrections | Correction, ...] = ()
+    contacts: tuple[ContactReport, ...] = ()
     posterior: Posterior | None = None
-    steps: tuple[Step, ...] = ()
+    trusted: bool | None = None
+    passes: tuple[PassOutcome, ...] = ()
     theta_star: np.ndarray | None = None
     beta_star: float | None = None
     ideal: np.ndarray | None = None
@@ -118,10 +138,13 @@ class SessionData:
         for name in ('final_plan', 'ideal'):
             if getattr(self, name) is not None:
                 self._set(name, finite_array(getattr(self, name), name, shape))
-        for step in self.steps:
-            finite_array(step.theta.mean, 'theta of a step', (self.task.size,))
-            if step.trajectory is not None:
-                finite_array(step.trajectory, 'trajectory of a step', shape)
+        for each in self.passes:
+            if each.theta is not None:
+                finite_array(each.theta.mean, 'theta of a pass', (self.task.size,))
+            if each.trajectory is not None:
+                finite_array(each.trajectory, 'trajectory of a pass', shape)
+        if self.trusted is None and self.posterior is not None:
+            self._set('trusted', self.posterior.is_trustworthy)
         if self.theta_star is not None:
             theta = finite_array(self.theta_star, 'theta_star', (self.task.size,))
             self._set('theta_star', theta)
@@ -134,15 +157,43 @@ class SessionData:
 
     @property
     def correction_count(self) -> int:
-        """How many corrections θ was learned from."""
-        return sum(len(sequence) for sequence in self.sequences)
+        """From how many corrections θ was learned: pushes, or of old contacts."""
+        return sum(
+            len(sequence) if sequence.pushed is None else int(sequence.pushed.sum())
+            for sequence in self.sequences
+        )
+
+    @cached_property
+    def prior(self) -> ThetaSummary:
+        """The statistics of θ before anybody was asked."""
+        return prior_of(self.task)
+
+    @cached_property
+    def unasked_plan(self) -> np.ndarray:
+        """The plan (n, m) of who asks nobody: the best one for the prior's mean."""
+        return plan(self.task, self.prior.mean, seed=self.seed)
+
+    def understood_of(self, outcome: PassOutcome) -> str:
+        """Return in one sentence what the arm has understood after a pass."""
+        if outcome.theta is None:
+            return NOTHING
+        change = None
+        if outcome.trajectory is not None and not outcome.reasons:
+            unasked, shown = self.task.evaluate(np.stack([self.unasked_plan, outcome.trajectory]))
+            change = shown - unasked
+        return understood(self.prior, outcome.theta, task=self.task.name, change=change)
+
+    def learned_share_of(self, theta: ThetaSummary) -> float:
+        """Return how much of what could be known of θ was learned."""
+        return learned_share(self.prior, theta)
 
     @cached_property
     def theta_mean(self) -> np.ndarray | None:
         """The estimate (d,) of θ; None if nothing was learned."""
         if self.posterior is not None:
             return self.posterior.mean
-        return np.asarray(self.steps[-1].theta.mean) if self.steps else None
+        thetas = [each.theta for each in self.passes if each.is_active and each.theta is not None]
+        return np.asarray(thetas[-1].mean) if thetas else None
 
     def error_of(self, theta: np.ndarray) -> float | None:
         """Return ‖θ* − θ‖; None where θ* is not known."""
@@ -161,6 +212,16 @@ class SessionData:
     def error(self) -> float | None:
         """The Error of the estimate; None where θ* or the estimate is not known."""
         return None if self.theta_mean is None else self.error_of(self.theta_mean)
+
+    @property
+    def unasked_error(self) -> float | None:
+        """The Error of the prior's mean."""
+        return self.error_of(self.prior.mean)
+
+    @cached_property
+    def unasked_regret(self) -> float | None:
+        """The Regret of the plan of who asks nobody; None where θ* is not known."""
+        return None if self.theta_star is None else self.regret_of(self.unasked_plan)
 
     @property
     def initial_regret(self) -> float | None:

@@ -18,7 +18,7 @@ from reward_learning_ros.study.figure_style import (
     PALETTE,
     new_figure,
 )
-from reward_learning_ros.study.session_data import SessionData, Step
+from reward_learning_ros.study.session_data import SessionData
 
 # Draws in one panel of the pair plot: more make the page heavy and the cloud no clearer.
 _SHOWN_DRAWS = 300
@@ -90,12 +90,17 @@ def intervals_figure(data: SessionData, posterior: Posterior) -> Any:
         1, 2 if has_beta else 1, squeeze=False, width_ratios=[3, 2][: 1 + has_beta]
     )
     panel = panels[0, 0]
+    low, _, high = data.prior.quantiles
+    panel.hlines(
+        np.arange(rows), low, high, color=GREY, linewidth=7.0, alpha=0.25, label='prior, 90 %'
+    )
     _draw_intervals(panel, posterior.samples, posterior.feature_names, data.theta_star)
     panel.set_xlabel('weight θ')
     if has_beta:
         beta = None if data.beta_star is None else np.array([data.beta_star])
         _draw_intervals(panels[0, 1], posterior.beta_samples[:, None], ('β',), beta)
         panels[0, 1].set_xscale('log')
+        _label_decades(panels[0, 1].xaxis)
         panels[0, 1].set_xlabel('rationality β')
     handles, labels = panel.get_legend_handles_labels()
     figure.legend(handles, labels, loc='outside upper center', ncols=len(labels))
@@ -150,21 +155,22 @@ def pairs_figure(data: SessionData, posterior: Posterior) -> Any:
 
 
 def timeline_figure(data: SessionData) -> Any:
-    """Draw θ, and Regret and Error where they are known, over the corrections."""
+    """Draw θ, and Regret and Error where they are known, from the prior on and after each pass."""
     from matplotlib.ticker import MaxNLocator
 
-    steps = data.steps
     known = data.theta_star is not None
-    figure, panels = new_figure(height_in=2.7, columns=2 if known else 1)
-    counts = np.array([step.corrections for step in steps])
+    figure, panels = new_figure(height_in=2.9, columns=2 if known else 1)
+    learned = [(0, data.prior)]
+    learned += [(n, each.theta) for n, each in enumerate(data.passes, 1) if each.theta is not None]
+    counts = np.array([count for count, _ in learned])
     panel = panels[0, 0]
     size = data.task.size
     shifts = (np.arange(size) - (size - 1) / 2) * min(0.12, 0.6 / size)
     for index, name in enumerate(data.task.feature_names):
         color = PALETTE[index % len(PALETTE)]
-        mean = np.array([step.theta.mean[index] for step in steps])
-        low = np.array([step.theta.quantiles[0, index] for step in steps])
-        high = np.array([step.theta.quantiles[2, index] for step in steps])
+        mean = np.array([theta.mean[index] for _, theta in learned])
+        low = np.array([theta.quantiles[0, index] for _, theta in learned])
+        high = np.array([theta.quantiles[2, index] for _, theta in learned])
         panel.errorbar(
             counts + shifts[index],
             mean,
@@ -180,31 +186,37 @@ def timeline_figure(data: SessionData) -> Any:
     panel.set_title('θ: mean and 90 % interval' + ('; dotted: wanted' if known else ''))
     panel.legend(loc='upper center', bbox_to_anchor=(0.5, -0.2), ncols=min(4, size))
     if known:
-        _draw_measures(panels[0, 1], data, steps, counts)
+        _draw_measures(panels[0, 1], data, learned)
     for panel in panels[0]:
-        panel.set_xlabel('corrections')
-        # Of one number alone the axis would show fractions.
-        low, high = panel.get_xlim()
-        panel.set_xlim(min(low, counts.min() - 0.5), max(high, counts.max() + 0.5))
+        panel.set_xlabel('passes (0: before anybody was asked)')
+        panel.set_xlim(-0.5, max(len(data.passes), 1) + 0.5)
         panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     return figure
 
 
-def _draw_measures(
-    panel: Any, data: SessionData, steps: tuple[Step, ...], counts: np.ndarray
-) -> None:
-    errors = [data.error_of(step.theta.mean) for step in steps]
-    panel.plot(counts, errors, 'D--', color=PALETTE[3], label='Error')
-    planned = [
-        (step.corrections, data.regret_of(step.trajectory))
-        for step in steps
-        if step.trajectory is not None
-    ]
-    rows = [(0, data.initial_regret), *planned]
-    panel.plot(*zip(*rows, strict=True), 'o-', color=BLUE, label='Regret of the plan')
+def _draw_measures(panel: Any, data: SessionData, learned: list[tuple[int, Any]]) -> None:
+    """Draw the Error, and on an axis of its own the Regret, which is a tenth of it or less."""
+    errors = [(count, data.error_of(theta.mean)) for count, theta in learned]
+    lines = panel.plot(*zip(*errors, strict=True), 'D--', color=PALETTE[3], label='Error of θ')
+    panel.set_ylabel('Error')
     panel.set_ylim(bottom=0.0)
+    other = panel.twinx()
+    other.grid(visible=False)
+    other.spines['right'].set_visible(True)
+    planned = [
+        (count, data.regret_of(each.trajectory))
+        for count, each in enumerate(data.passes, 1)
+        if each.trajectory is not None
+    ]
+    rows = [(0, data.unasked_regret), *planned]
+    lines += other.plot(*zip(*rows, strict=True), 'o-', color=BLUE, label='Regret of the plan')
+    lines.append(
+        other.axhline(data.unasked_regret, color=BLUE, linestyle=':', label='Regret if unasked')
+    )
+    other.set_ylabel('Regret')
+    other.set_ylim(bottom=0.0)
     panel.set_title('how far from what is wanted')
-    panel.legend(loc='upper center', bbox_to_anchor=(0.5, -0.2), ncols=2)
+    panel.legend(handles=lines, loc='upper center', bbox_to_anchor=(0.5, -0.2), ncols=3)
 
 
 def _draw_intervals(
@@ -224,6 +236,15 @@ def _draw_intervals(
     panel.grid(visible=False, axis='y')
     panel.grid(visible=True, axis='x')
     panel.tick_params(axis='y', length=0)
+
+
+def _label_decades(axis: Any) -> None:
+    """Label a logarithmic axis with plain numbers: formulas are not read in our figures."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f'{value:g}'))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _draw_cloud(panel: Any, x: np.ndarray, y: np.ndarray) -> None:
@@ -311,11 +332,12 @@ def _last_plan(data: SessionData) -> np.ndarray:
 
 
 def _pushes(data: SessionData) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the trajectories (n, m) before and after each correction."""
+    """Return the trajectories (n, m) before and after each correction; silence moves nothing."""
     pairs = []
     for sequence in data.sequences:
         before = sequence.plan
-        for corrected in sequence.corrected:
-            pairs.append((before, corrected))
+        for corrected, is_push in zip(sequence.corrected, sequence.is_push, strict=True):
+            if is_push:
+                pairs.append((before, corrected))
             before = corrected
     return pairs

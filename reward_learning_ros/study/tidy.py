@@ -19,7 +19,15 @@ from reward_learning_ros.study.protocol import Goal
 
 SUMMARY_FILE = 'summary.json'
 # Numbers that a session's summary has under the same name.
-_COPIED = ('corrections', 'passes', 'duration_sec', 'beta', 'initial_regret')
+_COPIED = (
+    'corrections',
+    'passes',
+    'duration_sec',
+    'beta',
+    'trusted',
+    'initial_regret',
+    'unasked_regret',
+)
 
 TrialRow = dict[str, Any]
 

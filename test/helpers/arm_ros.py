@@ -77,9 +77,13 @@ class ArmAndPlayback:
             lambda: (
                 self.playback_node.playback.view.joints.values is not None
                 and self.playback_node.playback.view.torque.values is not None
-                and self.playback_node.playback.view.mode is not None
+                and (
+                    self.playback.config.requires_mode
+                    or self.playback_node.playback.view.mode is not None
+                )
                 and self.playback_node.playback.view.command_subscribers > 0
                 and self._plan_publisher.get_subscription_count() > 0
+                and self.statuses
             )
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reward_learning_ros.interface import (
+    ContactReport,
     Correction,
     Deformation,
     Diagnostic,
@@ -17,6 +18,7 @@ from reward_learning_ros.interface import (
     Level,
     ParticipantState,
     ParticipantStatus,
+    PassCorrections,
     Plan,
     PlaybackState,
     PlaybackStatus,
@@ -90,6 +92,43 @@ def correction(rng: np.random.Generator, count: int | None = None) -> Correction
     )
 
 
+def corrections(rng: np.random.Generator, count: int | None = None) -> PassCorrections:
+    """Return what a person did to a pass: pushes, and silence in between."""
+    count = count or length(rng)
+    deltas = np.clip(vectors(rng, count, 3), -100.0, 100.0)
+    turns = quaternions(rng, count)
+    is_silent = rng.random(count) < 0.5
+    # The first is a push: a test that changes numbers needs one that is not zero.
+    is_silent[0] = False
+    deltas[is_silent] = 0.0
+    turns[is_silent] = (0.0, 0.0, 0.0, 1.0)
+    return PassCorrections(
+        plan_stamp_ns=stamp(rng),
+        frame_id=FRAME,
+        tool_frame='fr3_hand_tcp',
+        times_sec=times(rng, count),
+        delta_positions=deltas,
+        delta_orientations=turns,
+    )
+
+
+def contact(rng: np.random.Generator) -> ContactReport:
+    return ContactReport(
+        plan_stamp_ns=stamp(rng),
+        onset_ns=stamp(rng),
+        onset_plan_sec=rng.uniform(0, 10),
+        duration_sec=rng.exponential(),
+        displacement_m=vectors(rng, 3),
+        peak_force_n=rng.exponential(10.0),
+        confidence=rng.uniform(),
+        source='measured',
+    )
+
+
+def digest(rng: np.random.Generator) -> str:
+    return rng.bytes(8).hex()
+
+
 def playback_status(rng: np.random.Generator) -> PlaybackStatus:
     state = list(PlaybackState)[rng.integers(len(PlaybackState))]
     return PlaybackStatus(
@@ -102,6 +141,8 @@ def playback_status(rng: np.random.Generator) -> PlaybackStatus:
         last_fault='joint 4 = reflex & "stop"',
         not_ready='' if rng.integers(2) else 'there is no plan',
         stamp_ns=stamp(rng),
+        shift_m=vectors(rng, 3),
+        is_shift_limited=bool(rng.integers(2)),
     )
 
 
@@ -129,6 +170,10 @@ def inference_status(rng: np.random.Generator) -> InferenceStatus:
         corrections_ns=stamps,
         considered_ns=stamps[:-1],
         learned_from_ns=stamps[:1],
+        data=digest(rng),
+        considered_data=digest(rng),
+        learned_data='' if rng.random() < 0.5 else digest(rng),
+        pushes=int(rng.integers(30)),
         heard=len(stamps),
         plan_stamp_ns=stamp(rng),
         reasons=('the chains disagree', 'unreachable: 3')[: rng.integers(3)],
@@ -138,7 +183,12 @@ def inference_status(rng: np.random.Generator) -> InferenceStatus:
 
 
 def recorder_status(rng: np.random.Generator) -> RecorderStatus:
-    return RecorderStatus(in_contact=rng.random() < 0.5, last_correction_ns=stamp(rng))
+    return RecorderStatus(
+        in_contact=rng.random() < 0.5,
+        plan_stamp_ns=stamp(rng),
+        digest='' if rng.random() < 0.5 else digest(rng),
+        is_complete=rng.random() < 0.5,
+    )
 
 
 def participant_status(rng: np.random.Generator) -> ParticipantStatus:
@@ -234,7 +284,8 @@ ALL = {
     maker.__name__: maker
     for maker in (
         plan,
-        correction,
+        corrections,
+        contact,
         playback_status,
         session_status,
         inference_status,

@@ -17,7 +17,8 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from helpers.ros import DEADLINE_SEC, PrivateRos
 from reward_learning_ros.interface import (
-    Correction,
+    ContactReport,
+    PassCorrections,
     Plan,
     PlaybackState,
     PlaybackStatus,
@@ -25,7 +26,8 @@ from reward_learning_ros.interface import (
 )
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
-    correction_from_message,
+    contact_from_message,
+    corrections_from_message,
     diagnostic_report_from_message,
     plan_to_message,
     playback_status_to_message,
@@ -99,7 +101,8 @@ class RecorderBench:
         self.executor.add_node(self.node)
         self.outside = make_ros()
         self.arm = self.outside.create_node('arm')
-        self.corrections: list[Correction] = []
+        self.corrections: list[PassCorrections] = []
+        self.contacts: list[ContactReport] = []
         self.shifts_m: list[np.ndarray] = []
         self.statuses: list[RecorderStatus] = []
         self.diagnostics: dict[str, str] = {}
@@ -114,7 +117,13 @@ class RecorderBench:
         subscribe(
             MultiDOFJointTrajectory,
             names.CORRECTIONS_TOPIC,
-            lambda message: self.corrections.append(correction_from_message(message)),
+            lambda message: self.corrections.append(corrections_from_message(message)),
+            names.CORRECTIONS_QOS,
+        )
+        subscribe(
+            DiagnosticStatus,
+            names.CONTACTS_TOPIC,
+            lambda message: self.contacts.append(contact_from_message(message)),
             names.CORRECTIONS_QOS,
         )
         subscribe(
@@ -272,14 +281,20 @@ class RecorderBench:
         self.advance_until(lambda: self.received() >= self.sent)
         end_ns = self.time_ns + NANOSECONDS // 2
         self.advance_until(lambda: self.time_ns > end_ns)
-        self.wait_until(lambda: len(self.corrections) == self.made())
+        self.wait_until(lambda: len(self.contacts) == self.made())
+        self.wait_until(lambda: self.statuses and self.statuses[-1].is_heard(self.told))
+
+    @property
+    def told(self) -> PassCorrections | None:
+        """The last corrections that were published."""
+        return self.corrections[-1] if self.corrections else None
 
     def received(self) -> int:
         return sum(counts.received for counts in self.node.orderer.counts.values())
 
     def made(self) -> int:
-        """How many corrections the node has made."""
-        return self.node.recorder.counts.corrections + self.node.teleoperation.counts.corrections
+        """How many contacts the node has told of."""
+        return self.node.recorder.counts.pushes + self.node.teleoperation.counts.corrections
 
     def close(self) -> None:
         self.executor.shutdown()

@@ -31,6 +31,12 @@ class PrivateRos:
         self.executor.add_node(node)
         return node
 
+    def remove(self, node: Node) -> None:
+        """Destroy a node now."""
+        self._nodes.remove(node)
+        self.executor.remove_node(node)
+        node.destroy_node()
+
     def create_node(self, name: str, **options: Any) -> Node:
         """Make a plain node of this context."""
         return self.add(rclpy.create_node(name, context=self.context, **options))

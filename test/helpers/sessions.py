@@ -146,6 +146,13 @@ class OperatedSession:
                 found[int(entry)] = ' '.join(words)
         return found
 
+    def await_no_processes(self) -> None:
+        """Wait until nothing of the session is left; the last ones end with their parent."""
+        try:
+            self.ros.wait_until(lambda: not self.processes())
+        except TimeoutError:
+            raise TimeoutError(f'left: {self.processes()}') from None
+
     def pid_of(self, node: str) -> int | None:
         """Return the id of a node's process; None while there is none."""
         module = f'reward_learning_ros.nodes.{node} '

@@ -228,9 +228,12 @@ def test_a_simulated_arm_is_recovered_by_its_session(make_ros):
     call(stop, SetBool.Request(data=True))
     refused = call(client, Trigger.Request())
     assert not refused.success
-    assert len(refused.message.splitlines()) == 1
+    (line,) = refused.message.splitlines()
+    assert line.startswith('clear the errors of the arm: FAILED, ')
+    assert 'user stop' in line
     call(stop, SetBool.Request(data=False))
     arm.advance()
     recovered = call(client, Trigger.Request())
     assert recovered.success, recovered.message
-    assert len(recovered.message.splitlines()) == len(STEPS)
+    told = [line.split(': ')[0] for line in recovered.message.splitlines()]
+    assert told == [step.value for step in STEPS]

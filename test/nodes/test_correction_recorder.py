@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from geometry_msgs.msg import TwistStamped
@@ -79,14 +81,17 @@ def unplugged(arrivals: Arrivals) -> Arrivals:
 def test_corrections_are_the_same_however_samples_arrive(bench, spoil):
     made = make_recording(DURATION_SEC, FIRST, SECOND)
     started(bench).play(made, spoil(samples_of(made)), plans=((0.0, PLAN),))
-    assert len(bench.corrections) == 2
-    for correction, push in zip(bench.corrections, (FIRST, SECOND), strict=True):
-        assert correction.plan_stamp_ns == PLAN.stamp_ns
-        assert abs((correction.stamp_ns - START_NS) / NANOSECONDS - push.start_sec) < 0.1
-        assert abs(correction.duration_sec - push.duration_sec) < 0.2
+    assert len(bench.contacts) == 2
+    for contact, push in zip(bench.contacts, (FIRST, SECOND), strict=True):
+        assert contact.plan_stamp_ns == PLAN.stamp_ns
+        assert abs((contact.onset_ns - START_NS) / NANOSECONDS - push.start_sec) < 0.1
+        assert abs(contact.duration_sec - push.duration_sec) < 0.2
         truth = made.peak_displacement_m(push)
-        np.testing.assert_allclose(correction.delta_positions[-1], truth, atol=0.006)
-        assert not correction.delta_positions[0].any()
+        np.testing.assert_allclose(contact.displacement_m, truth, atol=0.006)
+    # The plan's time runs slowly at first: both pushes are on the way to its second waypoints.
+    told = bench.told
+    assert told.plan_stamp_ns == PLAN.stamp_ns
+    assert told.pushes == len(told.times_sec) == 2
     counts = bench.node.orderer.counts[Stream.TORQUE]
     # The last few samples still wait for others.
     assert counts.duplicate == pytest.approx(
@@ -97,7 +102,7 @@ def test_corrections_are_the_same_however_samples_arrive(bench, spoil):
     assert (spoil is shuffled) == (counts.out_of_order > 100)
     bench.advance_until(lambda: bench.diagnostics.get('torque.used') == str(counts.used))
     assert bench.diagnostics['torque.duplicate'] == str(counts.duplicate)
-    assert bench.diagnostics['corrections'] == '2'
+    assert bench.diagnostics['pushes'] == '2'
 
 
 def test_the_plan_gives_way_while_the_person_pushes_and_keeps_it(bench):
@@ -107,9 +112,14 @@ def test_the_plan_gives_way_while_the_person_pushes_and_keeps_it(bench):
     # It follows the tool, which the push moves by 18 N / 300 N/m in y.
     assert bench.shifts_m[-1][1] > 0.02
     assert np.linalg.norm(bench.shifts_m[0]) < 0.005
-    # Who shows plans is told of it, and of the correction that came of it.
-    assert [status.in_contact for status in bench.statuses] == [False, True, False]
-    assert bench.statuses[-1].last_correction_ns == bench.corrections[0].stamp_ns
+    # Who shows plans is told of it, and of the corrections that came of it.
+    in_contact = [status.in_contact for status in bench.statuses]
+    assert [key for key, _ in itertools.groupby(in_contact)] == [False, True, False]
+    assert bench.statuses[-1].digest == bench.told.digest
+    assert bench.statuses[-1].plan_stamp_ns == PLAN.stamp_ns
+    assert not bench.statuses[-1].is_complete
+    # What the plan keeps is what was told.
+    np.testing.assert_allclose(bench.told.delta_positions.sum(axis=0), bench.shifts_m[-1])
     # A new plan holds what was taught: its shift is zero again.
     bench.shifts_m.clear()
     new = make_plan(stamp_ns=START_NS + 10 * NANOSECONDS)
@@ -125,9 +135,11 @@ def test_a_contact_belongs_to_the_plan_that_was_played_when_it_began(bench):
     push = Push(start_sec=1.0, duration_sec=2.0, force_n=(0.0, 20.0, 0.0))
     started(bench).send_plan(other)
     bench.play(make_recording(3.6, push), plans=((0.0, PLAN), (1.8, other)))
-    (correction,) = bench.corrections
-    assert correction.plan_stamp_ns == PLAN.stamp_ns
-    assert abs(correction.duration_sec - 0.8) < 0.15
+    (contact,) = bench.contacts
+    assert contact.plan_stamp_ns == PLAN.stamp_ns
+    assert abs(contact.duration_sec - 0.8) < 0.15
+    # It is a correction of neither.
+    assert all(told.pushes == 0 for told in bench.corrections)
 
 
 def test_zero_takes_a_changed_load_as_bias(bench):
@@ -146,7 +158,7 @@ def test_zero_takes_a_changed_load_as_bias(bench):
     assert future.result().success, future.result().message
     bench.play(made, loaded[~half], plans=((0.0, PLAN),))
     assert not bench.node.recorder.detector.in_contact
-    assert bench.corrections == []
+    assert bench.contacts == []
     assert bench.node.recorder.counts.rejected == 1
 
 
@@ -169,7 +181,7 @@ def test_told_to_learn_it_takes_everything_as_bias(make_bench):
     bench.wait_until(future.done)
     before = bench.node.recorder.detector.bias_uncertainty_nm
     started(bench).play(make_recording(2.0, FIRST), plans=((0.0, PLAN),))
-    assert bench.corrections == []
+    assert bench.contacts == []
     assert bench.node.recorder.detector.noise_nm.max() < 1.0
     assert bench.node.recorder.detector.bias_uncertainty_nm < max(before, 0.5)
 
@@ -293,10 +305,10 @@ def test_a_device_corrects_on_the_same_path_and_ends_when_it_falls_silent(
             return bench.time_ns > end_ns
 
         bench.advance_until(is_over)
-    bench.wait_until(lambda: len(bench.corrections) == 2)
-    first, second = bench.corrections
-    np.testing.assert_allclose(first.delta_positions[-1], [0.1, 0.0, -0.046], atol=0.004)
-    np.testing.assert_allclose(second.delta_positions[-1], [0.05, 0.0, -0.023], atol=0.004)
+    bench.wait_until(lambda: len(bench.contacts) == 2)
+    first, second = bench.contacts
+    np.testing.assert_allclose(first.displacement_m, [0.1, 0.0, -0.046], atol=0.004)
+    np.testing.assert_allclose(second.displacement_m, [0.05, 0.0, -0.023], atol=0.004)
     assert first.plan_stamp_ns == second.plan_stamp_ns == PLAN.stamp_ns
     assert recorder.counts.timeouts == 1
     np.testing.assert_allclose(bench.shifts_m[-1], [0.15, 0.0, -0.069], atol=0.006)

@@ -1,7 +1,8 @@
-"""The inference's node over real DDS: corrections in, θ and plans out."""
+"""The inference's node over real DDS: passes in, θ and plans out."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 
@@ -19,27 +20,41 @@ from reward_learning_ros import core
 from reward_learning_ros.bags.recording import BagWriter
 from reward_learning_ros.bags.topics import describe_topic
 from reward_learning_ros.interface import (
-    Correction,
     InferenceEvent,
     InferenceState,
     InferenceStatus,
+    PassCorrections,
+    PlaybackState,
+    PlaybackStatus,
+    RecorderStatus,
+    data_digest,
 )
 from reward_learning_ros.learning import Learner, LearningParameters, ToolPaths, learn
+from reward_learning_ros.learning.lesson import tool_paths_of
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
-    correction_to_message,
+    corrections_to_message,
     diagnostic_report_from_message,
     inference_status_from_message,
     inference_status_to_message,
     plan_from_message,
     plan_to_message,
+    playback_status_to_message,
+    recorder_status_to_message,
     theta_samples_from_message,
     theta_summary_from_message,
 )
 from reward_learning_ros.nodes.reward_inference import RewardInferenceNode
 
 # Quick, and trusted whatever the corrections were: what is looked at here is not the sampling.
-LEARNING = {'seed': 3, 'target_ess': 100.0, 'max_draws': 3000, 'min_relevance': 0.0}
+LEARNING = {
+    'seed': 3,
+    'target_ess': 100.0,
+    'target_r_hat': 1.05,
+    'max_draws': 3000,
+    'min_relevance': 0.0,
+    'silence': 'left_out',
+}
 PARAMETERS = LearningParameters(task='press', **LEARNING)
 DEADLINE_SEC = 120.0
 CORRECTION_TYPE = 'trajectory_msgs/msg/MultiDOFJointTrajectory'
@@ -89,8 +104,11 @@ class Session:
         self._corrections = self.person.create_publisher(
             MultiDOFJointTrajectory, names.CORRECTIONS_TOPIC, names.CORRECTIONS_QOS
         )
+        self._playback, self._recorder = (
+            self.person.create_publisher(DiagnosticStatus, topic, names.LATCHED_QOS)
+            for topic in (names.PLAYBACK_STATUS_TOPIC, names.RECORDER_STATUS_TOPIC)
+        )
         self.node = None
-        self.sent = 0
 
     def start(self):
         self.node = self.ros.add(RewardInferenceNode(context=self.ros.context))
@@ -104,33 +122,41 @@ class Session:
     def wait(self, condition):
         self.ros.wait_until(condition, DEADLINE_SEC)
 
-    def correct(self, plan, delta, onset):
-        """Send a correction of a plan, from a waypoint on; return it."""
-        self.sent += 1
-        moved = np.arange(len(plan.positions)) >= onset
-        correction = Correction(
-            stamp_ns=plan.stamp_ns + self.sent,
-            frame_id=plan.frame_id,
-            tool_frame='fr3_hand_tcp',
-            plan_stamp_ns=plan.stamp_ns,
-            delta_positions=moved[:, None] * np.asarray(delta, dtype=float),
-            delta_orientations=np.tile([0.0, 0.0, 0.0, 1.0], (len(moved), 1)),
-            times_sec=plan.times_sec,
-            onset_waypoint=onset,
-            onset_time_sec=float(plan.times_sec[onset]),
-            duration_sec=1.0,
-            peak_force=10.0,
-            confidence=1.0,
-        )
-        self._corrections.publish(correction_to_message(correction))
-        return correction
+    def play(self, plan, state='playing'):
+        status = PlaybackStatus(state=PlaybackState(state), plan_stamp_ns=plan.stamp_ns)
+        self._playback.publish(playback_status_to_message(status))
 
-    def settle(self, corrections):
-        """Wait until the node has made of so many corrections what it could."""
+    def tell(self, plan, deltas):
+        """Tell what was done to the first waypoints of a pass; return it."""
+        told = corrections_of(plan, deltas)
+        self._corrections.publish(corrections_to_message(told))
+        return told
+
+    def complete(self, told):
+        """Say that the pass is over."""
+        status = RecorderStatus(
+            plan_stamp_ns=told.plan_stamp_ns, digest=told.digest, is_complete=True
+        )
+        self._recorder.publish(recorder_status_to_message(status))
+
+    def whole_pass(self, deltas):
+        """Let a pass of the last plan be played; return what was done to it."""
+        plan, count = self.plans[-1], len(self.plans)
+        self.play(plan)
+        told = self.tell(plan, deltas)
+        # Status and corrections are on two topics: either may be heard first.
+        self.complete(told)
+        self.play(plan, 'finished')
+        self.wait(lambda: len(self.plans) > count)
+        self.settle()
+        return told
+
+    def settle(self):
+        """Wait until the node has made of all it heard what it could."""
         self.wait(
             lambda: (
-                len(self.statuses[-1].corrections_ns) == corrections
-                and self.statuses[-1].is_settled
+                self.statuses[-1].is_settled
+                and self.statuses[-1].plan_stamp_ns == self.plans[-1].stamp_ns
             )
         )
         return self.statuses[-1]
@@ -145,13 +171,31 @@ def make_session(make_ros):
     return lambda **parameters: Session(make_ros, **parameters)
 
 
-def learned(plans, corrections):
+def corrections_of(plan, deltas):
+    return PassCorrections(
+        plan_stamp_ns=plan.stamp_ns,
+        frame_id=plan.frame_id,
+        tool_frame='fr3_hand_tcp',
+        times_sec=plan.times_sec[: len(deltas)],
+        delta_positions=deltas,
+        delta_orientations=np.tile([0.0, 0.0, 0.0, 1.0], (len(deltas), 1)),
+    )
+
+
+def pushed(waypoint, delta, count=8):
+    """Return deltas of the first waypoints with a push at one of them."""
+    deltas = np.zeros((count, 3))
+    deltas[waypoint] = delta
+    return deltas
+
+
+def learned(plans, passes):
     """Learn offline from what was on the wire."""
-    learner = Learner(ToolPaths(task=core.load_task('press')))
+    learner = Learner(tool_paths_of(PARAMETERS))
     for plan in plans:
         learner.add_plan(plan)
-    for correction in corrections:
-        learner.add_correction(correction)
+    for each in passes:
+        learner.add_corrections(each)
     return learn(PARAMETERS, learner.sequences())
 
 
@@ -161,53 +205,57 @@ def test_it_learns_shows_undoes_resets_and_survives_its_worker(make_session):
     initial = session.plans[0]
     np.testing.assert_array_equal(initial.positions, task.plan)
 
-    # A correction: θ and another plan.
-    first = session.correct(initial, (0.0, 0.08, -0.05), 2)
-    status = session.settle(1)
+    # In the middle of a pass: θ, but the same plan.
+    session.play(initial)
+    session.tell(initial, pushed(1, (0.0, 0.08, -0.05), count=2))
+    session.wait(lambda: session.thetas)
+    assert len(session.plans) == 1
+
+    # At its end: another plan, and the same to the last digit as offline.
+    first = session.whole_pass(pushed(1, (0.0, 0.08, -0.05)))
+    status = session.statuses[-1]
     assert status.event is InferenceEvent.LEARNED
-    assert status.learned_from_ns == (first.stamp_ns,)
+    assert status.learned_from_ns == (first.plan_stamp_ns,)
+    assert status.learned_data == data_digest([first])
+    assert status.pushes == 1
     assert not status.reasons
     assert float(status.quality['max_r_hat']) < 1.1
-    session.wait(lambda: len(session.plans) == 2 and session.thetas)
     plan = session.plans[-1]
-    assert status.plan_stamp_ns == plan.stamp_ns > initial.stamp_ns
+    assert plan.stamp_ns > initial.stamp_ns
+    result = learned(session.plans, [first])
+    session.wait(lambda: session.thetas[-1] == result.theta)
+    session.wait(lambda: session.samples[-1] == result.samples)
+    np.testing.assert_array_equal(plan.positions, result.plan.positions)
 
-    # The same to the last digit as offline.
-    lesson = learned(session.plans, [first])
-    assert session.thetas[-1] == lesson.theta
-    assert session.samples[-1] == lesson.samples
-    np.testing.assert_array_equal(plan.positions, lesson.plan.positions)
+    # What is told last of a pass replaces what was told before.
+    session.play(plan)
+    for count in (3, 4, 5):
+        session.tell(plan, pushed(2, (0.05, 0.0, 0.0), count=count))
+    second = session.whole_pass(pushed(2, (0.05, 0.0, 0.0)))
+    result = learned(session.plans, [first, second])
+    session.wait(lambda: session.thetas[-1] == result.theta)
+    assert session.statuses[-1].heard == 2
 
-    # Several at once, also of the plan that is learned: only the newest state counts.
-    others = [session.correct(plan, (0.05, 0.0, 0.0), onset) for onset in (2, 4, 6)]
-    status = session.settle(4)
-    lesson = learned(session.plans, [first, *others])
-    session.wait(lambda: session.thetas[-1] == lesson.theta)
-    finished = [s for s in session.statuses if s.event is InferenceEvent.LEARNED]
-    assert len({s.considered_ns for s in finished}) < 4 + 1
-
-    # Undo: the last one no longer counts, and what it corrected is shown meanwhile.
+    # Undo: the last pass is no longer active, and what it corrected is shown.
     shown = session.plans[-1]
-    assert session.call(names.INFERENCE_UNDO_SERVICE).message == '3 corrections are left'
-    status = session.settle(3)
-    assert status.learned_from_ns == (first.stamp_ns, *(c.stamp_ns for c in others[:2]))
+    assert session.call(names.INFERENCE_UNDO_SERVICE).message == '1 passes are left'
+    session.wait(lambda: session.plans[-1].stamp_ns > shown.stamp_ns)
+    assert session.settle().learned_from_ns == (first.plan_stamp_ns,)
     assert any(s.event is InferenceEvent.UNDONE for s in session.statuses)
-    assert session.plans[-1].stamp_ns > shown.stamp_ns
-    assert session.thetas[-1] == learned(session.plans, [first, *others[:2]]).theta
+    np.testing.assert_array_equal(session.plans[-1].positions, plan.positions)
 
     # Reset: the initial plan again.
     assert session.call(names.INFERENCE_RESET_SERVICE).success
-    status = session.settle(0)
-    assert status.event is InferenceEvent.RESET
-    session.wait(lambda: session.plans[-1].stamp_ns == status.plan_stamp_ns)
+    session.wait(lambda: session.statuses[-1].event is InferenceEvent.RESET)
+    assert session.settle().corrections_ns == ()
     np.testing.assert_array_equal(session.plans[-1].positions, task.plan)
     assert not session.call(names.INFERENCE_UNDO_SERVICE).success
 
     # The process that learns is killed: another one takes over.
-    os.kill(session.node.inferring.worker.process_id, signal.SIGKILL)
-    last = session.correct(session.plans[-1], (0.05, 0.0, 0.0), 3)
-    status = session.settle(1)
-    assert status.learned_from_ns == (last.stamp_ns,)
+    os.kill(session.node.manager.worker.process_id, signal.SIGKILL)
+    last = session.whole_pass(pushed(3, (0.05, 0.0, 0.0)))
+    status = session.settle()
+    assert status.learned_from_ns == (last.plan_stamp_ns,)
     assert status.fault == ''
     assert any('died' in status.fault for status in session.statuses)
 
@@ -220,23 +268,47 @@ def test_it_learns_shows_undoes_resets_and_survives_its_worker(make_session):
     assert {'quality.stuck_auxiliaries', 'quality.relevance', 'state'} <= set(values)
 
 
+def test_corrections_that_cannot_be_used_end_nothing(make_session):
+    session = make_session(method='ignore').start()
+    plan = session.plans[0]
+    elsewhere = plan_with(plan, times_sec=plan.times_sec + 0.5 * np.arange(8))
+    session.play(plan)
+    session.complete(session.tell(elsewhere, pushed(1, (0.0, 0.05, 0.0))))
+    session.play(plan, 'finished')
+    session.wait(lambda: len(session.plans) == 2)
+    status = session.settle()
+    assert (status.corrections_ns, status.heard) == ((), 1)
+    np.testing.assert_array_equal(session.plans[1].positions, plan.positions)
+
+
+def plan_with(plan, **changes):
+    return dataclasses.replace(plan, **changes)
+
+
 def test_started_again_it_goes_on_from_the_recording(make_session, tmp_path):
     paths = ToolPaths(task=core.load_task('press'))
-    plans = [paths.initial_plan(10), paths.plan_of(np.add(paths.task.plan, [0.02, 0, 0]), 50)]
+    plans = [
+        paths.plan_of(np.add(paths.task.plan, [0.01 * i, 0, 0]), 10 + 20 * i) for i in range(3)
+    ]
     made = make_session(bag=tmp_path / 'bag')
-    kept, undone = (made.correct(plans[0], (0.0, 0.05, 0.0), onset) for onset in (2, 4))
+    kept = [made.tell(plans[0], pushed(1, (0.0, 0.05, 0.0), count)) for count in (2, 8)]
+    undone = made.tell(plans[1], pushed(1, (0.0, 0.05, 0.0)))
+    stamps = (kept[-1].plan_stamp_ns,)
     status = InferenceStatus(
         state=InferenceState.WAITING,
-        corrections_ns=(kept.stamp_ns,),
-        considered_ns=(kept.stamp_ns,),
+        corrections_ns=stamps,
+        considered_ns=stamps,
+        data=data_digest(kept[-1:]),
+        considered_data=data_digest(kept[-1:]),
         heard=2,
-        plan_stamp_ns=50,
+        plan_stamp_ns=plans[-1].stamp_ns,
     )
     records = [
-        (names.PLAN_TOPIC, 'nav_msgs/msg/Path', plan_to_message(plans[0])),
-        (names.CORRECTIONS_TOPIC, CORRECTION_TYPE, correction_to_message(kept)),
-        (names.CORRECTIONS_TOPIC, CORRECTION_TYPE, correction_to_message(undone)),
-        (names.PLAN_TOPIC, 'nav_msgs/msg/Path', plan_to_message(plans[1])),
+        *((names.PLAN_TOPIC, 'nav_msgs/msg/Path', plan_to_message(plan)) for plan in plans),
+        *(
+            (names.CORRECTIONS_TOPIC, CORRECTION_TYPE, corrections_to_message(told))
+            for told in (*kept, undone)
+        ),
         (names.INFERENCE_STATUS_TOPIC, STATUS_TYPE, inference_status_to_message(status)),
     ]
     writer = BagWriter(
@@ -249,8 +321,9 @@ def test_started_again_it_goes_on_from_the_recording(make_session, tmp_path):
 
     made.node = made.ros.add(RewardInferenceNode(context=made.ros.context))
     made.wait(lambda: made.plans and made.statuses)
-    assert made.plans[-1] == plans[1]
-    # Both corrections are heard once more, as the recorder keeps them; one stays undone.
+    assert made.plans[-1] == plans[-1]
+    # All are heard once more, as the recorder keeps them; one pass stays undone.
     made.wait(lambda: made.statuses[-1].state is InferenceState.INFERRING)
-    assert made.statuses[-1].corrections_ns == (kept.stamp_ns,)
+    assert made.statuses[-1].corrections_ns == stamps
     assert made.statuses[-1].heard == 2
+    made.wait(lambda: made.statuses[-1].learned_data == status.data)

@@ -24,16 +24,18 @@ from reward_learning_ros.bags.recording import finish_bag
 from reward_learning_ros.bags.session_topics import PARTS
 from reward_learning_ros.interface import (
     Level,
-    correction_from_message,
+    corrections_from_message,
     diagnostic_report_from_message,
     plan_from_message,
 )
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.arm_names import CLOCK_QOS
-from reward_learning_ros.nodes.conversions import correction_to_message, plan_to_message
+from reward_learning_ros.nodes.conversions import corrections_to_message, plan_to_message
 from reward_learning_ros.nodes.session_recorder import SESSION_TOPIC_TYPES, SessionRecorderNode
 
 ARGUMENTS = ('--ros-args', '-p')
+# Of what a process does that must start first.
+PROCESS_DEADLINE_SEC = 120.0
 
 
 class Studio:
@@ -44,7 +46,7 @@ class Studio:
         node = ros.create_node('studio')
         rng = np.random.default_rng(1)
         self.plan = random_records.plan(rng)
-        self.corrections = [random_records.correction(rng) for _ in range(3)]
+        self.corrections = [random_records.corrections(rng) for _ in range(3)]
         # Published before anyone listens: the recorder must hear them all the same.
         plans = node.create_publisher(Path, names.PLAN_TOPIC, names.LATCHED_QOS)
         plans.publish(plan_to_message(self.plan))
@@ -52,7 +54,7 @@ class Studio:
             MultiDOFJointTrajectory, names.CORRECTIONS_TOPIC, names.CORRECTIONS_QOS
         )
         for correction in self.corrections:
-            corrections.publish(correction_to_message(correction))
+            corrections.publish(corrections_to_message(correction))
         self.torques = node.create_publisher(
             JointState, names.EXTERNAL_JOINT_TORQUES_TOPIC, names.ROBOT_STATE_QOS
         )
@@ -84,7 +86,7 @@ class Studio:
             self.stream()
             return condition()
 
-        self.ros.wait_until(streamed)
+        self.ros.wait_until(streamed, PROCESS_DEADLINE_SEC)
 
 
 @pytest.fixture
@@ -126,16 +128,16 @@ def test_what_is_published_is_in_the_bag_as_it_was_sent(make_ros, studio, tmp_pa
 
     def heard():
         own.executor.spin_once(timeout_sec=0.0)
-        return node.writer.written['/corrections'] == 3 and studio.written(
-            names.EXTERNAL_JOINT_TORQUES_TOPIC
-        )
+        written = node.writer.written
+        is_all = written['/plan'] == 1 and written['/corrections'] == 3
+        return is_all and studio.written(names.EXTERNAL_JOINT_TORQUES_TOPIC)
 
     studio.stream_until(heard)
     own.executor.remove_node(node)
     node.destroy_node()
     found = recorded(bag)
     assert [plan_from_message(message) for message in found['/plan']] == [studio.plan]
-    corrections = [correction_from_message(message) for message in found['/corrections']]
+    corrections = [corrections_from_message(message) for message in found['/corrections']]
     assert corrections == studio.corrections
     efforts = [m.effort[0] for m in found[f'/{names.EXTERNAL_JOINT_TORQUES_TOPIC}']]
     assert efforts == sorted(set(efforts))
@@ -179,7 +181,9 @@ def test_a_killed_recorder_leaves_a_whole_bag_and_the_next_one_goes_on_with_it(
         process = started(bag, domain_id)
         try:
             studio.reports.clear()
-            studio.stream_until(lambda: studio.written(torques) > 100)
+            studio.stream_until(
+                lambda: studio.written(torques) > 100 and studio.written(names.PLAN_TOPIC)
+            )
         finally:
             process.send_signal(signal.SIGKILL)
             process.communicate()
@@ -215,12 +219,13 @@ def test_a_full_disk_is_reported_and_the_recorder_lives_on(studio, domain_id, tm
             studio.poses.publish(pose)
             return studio.reports and studio.reports[-1].level == Level.ERROR
 
+        studio.stream_until(lambda: studio.written(names.PLAN_TOPIC))
         studio.stream_until(is_lost)
         assert int(studio.reports[-1].values['dropped']) > 0
         assert 'too large' in studio.reports[-1].message
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20.0)
+        _, errors = process.communicate(timeout=PROCESS_DEADLINE_SEC)
         assert process.returncode == 0, errors
     finally:
         process.kill()

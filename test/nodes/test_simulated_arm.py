@@ -247,8 +247,8 @@ def test_cycles_run_with_the_wall_clock(make_ros):
     # A clock that fell behind, or was ahead, when the node began.
     for offset_ns in (-5 * 10**9, 5 * 10**9):
         node.arm.time_ns += offset_ns
-        loop = CycleLoop(node, ros.executor)
         started_ns = time.time_ns()
+        loop = CycleLoop(node, ros.executor)
         while loop.cycles < 100:
             loop.run_cycles()
             # No cycle comes before its time.

@@ -29,7 +29,7 @@ class ArmAndParticipant(ArmAndPlayback):
 
     def __init__(self, make_ros, *arguments):
         super().__init__(make_ros)
-        ros = make_ros(*SIMULATED_TIME, '-p', 'seed:=4', *arguments)
+        ros = make_ros(*SIMULATED_TIME, '-p', 'seed:=4', '-p', 'preset:=goal_obstacle', *arguments)
         node = SimulatedParticipantNode(context=ros.context)
         self._executor = events_executor(ros.context)
         self._executor.add_node(node)
@@ -82,7 +82,7 @@ def test_they_push_the_arm_where_the_plan_is_wrong_and_leave_it_where_it_is_righ
         deviations = []
 
         def has_pushed():
-            deviation = pair.participant.participation._deviation(
+            deviation = pair.participant.participation.displacement_m(
                 pair.arm.time_ns, pair.arm.tool_position_m()
             )
             if deviation is not None and pair.seen[-1].state is ParticipantState.PUSHING:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, Vector3Stamped, WrenchStamped
 from helpers.arm_ros import ArmAndPlayback, line_plan
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
+from reward_learning_ros.arm.robot_mode import RobotMode
 from reward_learning_ros.interface import PlaybackState
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import plan_to_message
@@ -40,7 +41,7 @@ def test_a_plan_is_played_from_start_to_end(pair):
     pair.advance_until(lambda: pair.statuses[-1].state is PlaybackState.FINISHED)
     np.testing.assert_allclose(pair.arm.tool_position_m(), [0.6, 0.3, 0.2], atol=0.02)
     states = [status.state for status in pair.statuses]
-    assert states.index(PlaybackState.HOMING) < states.index(PlaybackState.PLAYING)
+    assert states.index(PlaybackState.APPROACHING) < states.index(PlaybackState.PLAYING)
     progress = [s.progress for s in pair.statuses if s.state is PlaybackState.PLAYING]
     assert len(progress) > 20
     assert progress == sorted(progress)
@@ -54,7 +55,9 @@ def test_nothing_is_commanded_before_the_start(pair):
     pair.take_plan(line_plan(pair.arm.time_ns))
     pair.advance_for(0.5)
     assert heard == []
-    pair.call(names.PLAYBACK_START_SERVICE)
+    pair.await_ready()
+    answer = pair.call(names.PLAYBACK_START_SERVICE)
+    assert answer.success, answer.message
     pair.advance_until(lambda: heard)
 
 
@@ -232,7 +235,41 @@ def test_crisp_is_sent_targets_along_the_plan(make_ros, backend, topic, message_
 def test_a_real_arm_does_not_start_before_its_controllers_are_known_to_be_active(make_ros):
     bench = ArmAndPlayback(make_ros, '-p', 'requires_mode:=true')
     bench.take_plan(line_plan(bench.arm.time_ns))
-    bench.advance_until(lambda: 'controllers: not known' in bench.statuses[-1].not_ready)
+    # The arm tells its mode, but not as a real one does.
+    bench.advance_until(lambda: 'mode of the arm is not known' in bench.statuses[-1].not_ready)
+    bench.playback.view.mode = RobotMode.MOVE
+    bench.advance_until(lambda: 'not active: controllers' in bench.statuses[-1].not_ready)
     response = bench.call(names.PLAYBACK_START_SERVICE)
     assert not response.success
-    assert 'controllers: not known' in response.message
+    assert 'not active: controllers' in response.message
+
+
+def test_a_mode_that_is_not_told_any_more_is_not_known(pair):
+    start_playing(pair)
+    arm_node = pair.arm_node
+    arm_node._status_publisher, quiet = (
+        arm_node.create_publisher(DiagnosticStatus, 'elsewhere', names.LATCHED_QOS),
+        arm_node._status_publisher,
+    )
+    pair.advance_until(lambda: 'the mode of the arm is' in pair.playback.fault)
+    arm_node._status_publisher = quiet
+    pair.advance_until(lambda: pair.playback.not_ready() is None)
+
+
+def test_a_resume_is_preceded_by_preflight_but_not_by_the_start_pose(make_ros):
+    # So near to its start that the arm, once on its way, is too far to start.
+    pair = ArmAndPlayback(make_ros, '-p', 'start_distance_m:=0.1')
+    start_playing(pair)
+    pair.advance_until(lambda: pair.playback.status().progress > 0.7)
+    assert pair.call(names.PLAYBACK_PAUSE_SERVICE).success
+    pair.await_ready()
+    wrong = pair.operator.create_subscription(
+        JointTrajectory, COMMANDS, lambda message: None, names.LATCHED_QOS
+    )
+    pair.advance_until(lambda: 'quality of service' in pair.statuses[-1].not_ready)
+    response = pair.call(names.PLAYBACK_RESUME_SERVICE)
+    assert not response.success
+    assert 'quality of service' in response.message
+    pair.operator.destroy_subscription(wrong)
+    pair.await_ready()
+    assert pair.call(names.PLAYBACK_RESUME_SERVICE).success

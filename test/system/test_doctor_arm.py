@@ -7,14 +7,17 @@ import os
 import subprocess
 import sys
 
+import pytest
 from helpers.arm_process import DEADLINE_SEC, running_arm
 from helpers.domains import claimed_domain
+
+pytestmark = pytest.mark.timeout(600)
 
 
 def findings_of(environment):
     """Return the doctor's findings by name, and its exit code."""
     command = 'from reward_learning_ros.cli.main import main; raise SystemExit(main())'
-    options = ['doctor', '--arm', 'franka', '--json', '--seconds', '1.0']
+    options = ['doctor', '--arm', 'franka', '--json', '--seconds', '4.0']
     process = subprocess.run(
         [sys.executable, '-c', command, *options],
         env=environment,

@@ -7,8 +7,11 @@ import os
 import subprocess
 import sys
 
+import pytest
 from helpers.arm_process import DEADLINE_SEC, running_arm
 from helpers.domains import claimed_domain
+
+pytestmark = pytest.mark.timeout(600)
 
 
 def test_the_doctor_records_an_arm_and_draws_what_it_felt(tmp_path):

@@ -19,15 +19,22 @@ from reward_learning_ros.interface import (
     PlaybackState,
     RecordError,
     RecorderStatus,
+    contact_from_message,
+    data_digest,
     inference_status_from_message,
     participant_status_from_message,
     recorder_status_from_message,
 )
+from reward_learning_ros.interface.contact import contact_diagnostic_of
 from reward_learning_ros.interface.inference import inference_diagnostic_of
 from reward_learning_ros.interface.participant import participant_diagnostic_of
 from reward_learning_ros.interface.recorder import recorder_diagnostic_of
 
-MAKERS = {**random_records.ALL, 'scene_object': random_records.scene_object}
+MAKERS = {
+    **random_records.ALL,
+    'correction': random_records.correction,
+    'scene_object': random_records.scene_object,
+}
 CASES = [(name, seed) for name in MAKERS for seed in range(5)]
 # How many features there are, only the task knows.
 OF_ANY_LENGTH = {('participant_status', 'theta')}
@@ -88,8 +95,10 @@ def test_a_wrong_or_empty_shape_is_refused(name, seed):
         shapes = [array[None], array[:0], 'text', 1.0]
         if (name, field) not in OF_ANY_LENGTH:
             shapes.append(array[..., :-1])
+        # Of a pass nothing may be known: without times, it is the deltas that are too many.
+        named = f'{field}|delta_positions' if name == 'corrections' else field
         for wrong in shapes:
-            with pytest.raises(RecordError, match=field):
+            with pytest.raises(RecordError, match=named):
                 dataclasses.replace(record, **{field: wrong})
 
 
@@ -133,6 +142,14 @@ def test_times_must_increase_from_zero_by_at_least_a_nanosecond(times, row):
         ('correction', {'peak_force': math.nan}),
         ('correction', {'confidence': 1.1}),
         ('correction', {'tool_frame': 'tool?x=1'}),
+        ('corrections', {'tool_frame': 'tool?x=1'}),
+        ('corrections', {'plan_stamp_ns': -1}),
+        ('corrections', {'frame_id': ''}),
+        ('contact', {'confidence': 1.1}),
+        ('contact', {'duration_sec': -1.0}),
+        ('contact', {'displacement_m': [0.0, math.nan, 0.0]}),
+        ('contact', {'onset_ns': 1.5}),
+        ('inference_status', {'pushes': -1}),
         ('playback_status', {'state': 'dancing', 'fault': ''}),
         ('playback_status', {'state': PlaybackState.FAULT, 'fault': ''}),
         ('playback_status', {'state': PlaybackState.IDLE, 'fault': 'why'}),
@@ -179,10 +196,10 @@ def test_records_of_different_kinds_differ():
         (0, (), (1, 2, 3)),
     ],
 )
-def test_a_recording_tells_which_corrections_count(heard, counts, expected):
+def test_a_recording_tells_which_passes_are_active(heard, counts, expected):
     status = InferenceStatus(state='waiting', corrections_ns=counts, heard=heard)
     # A recorder that was started again hears what is latched once more.
-    assert status.counted_among([1, 2, 2, 3, 1]) == expected
+    assert status.active_among([1, 2, 2, 3, 1]) == expected
 
 
 def status_message(record_diagnostic, **changes):
@@ -199,6 +216,7 @@ def status_message(record_diagnostic, **changes):
 
 PARTICIPANT = participant_diagnostic_of(ParticipantStatus(state='watching', theta=[1.0], beta=1.0))
 INFERENCE = inference_diagnostic_of(InferenceStatus(state='waiting'))
+CONTACT = contact_diagnostic_of(random_records.contact(np.random.default_rng(0)))
 RECORDER = recorder_diagnostic_of(RecorderStatus(in_contact=False))
 # Numbers and texts that anybody on the network can send.
 HOSTILE_NUMBERS = ['9' * 5000, str(2**63), '٣', '²', '-1', '1e5', '']
@@ -210,9 +228,12 @@ HOSTILE_NUMBERS = ['9' * 5000, str(2**63), '٣', '²', '-1', '1e5', '']
     [
         (participant_status_from_message, PARTICIPANT, 'pushes'),
         (inference_status_from_message, INFERENCE, 'heard'),
+        (inference_status_from_message, INFERENCE, 'pushes'),
+        (contact_from_message, CONTACT, 'plan_stamp_ns'),
+        (contact_from_message, CONTACT, 'onset_ns'),
         (inference_status_from_message, INFERENCE, 'plan_stamp_ns'),
         (inference_status_from_message, INFERENCE, 'corrections_ns'),
-        (recorder_status_from_message, RECORDER, 'last_correction_ns'),
+        (recorder_status_from_message, RECORDER, 'plan_stamp_ns'),
     ],
 )
 def test_what_is_no_number_of_63_bits_is_refused_with_its_field(read, diagnostic, field, text):
@@ -255,3 +276,35 @@ def test_a_quaternion_too_long_for_a_number_is_refused_without_a_warning(size):
     plan = random_records.plan(np.random.default_rng(0), count=2)
     with pytest.raises(RecordError, match='unit quaternion'):
         dataclasses.replace(plan, orientations=[[0, 0, 0, 1], [size, size, 0, 0]])
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_a_digest_changes_with_every_number_and_not_without(seed):
+    rng = np.random.default_rng(seed)
+    first, second = random_records.corrections(rng), random_records.corrections(rng)
+    assert data_digest([]) == ''
+    assert data_digest([first]) == data_digest([dataclasses.replace(first)])
+    assert data_digest([first, second]) not in {
+        data_digest([second, first]),
+        data_digest([first]),
+        data_digest([second]),
+    }
+    assert dataclasses.replace(first, plan_stamp_ns=1).digest != first.digest
+    for field in ('times_sec', 'delta_positions', 'delta_orientations'):
+        changed = np.array(getattr(first, field))
+        changed[-1] = np.nextafter(changed[-1], np.inf)
+        other = dataclasses.replace(first, **{field: changed})
+        assert (other.digest == first.digest) == (other == first)
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_the_identity_alone_is_silence(seed):
+    record = random_records.corrections(np.random.default_rng(seed), count=9)
+    silent = (np.array(record.delta_positions) == 0.0).all(axis=1)
+    np.testing.assert_array_equal(record.is_push, ~silent)
+    assert record.pushes == (~silent).sum()
+    # The digest and silence do not depend on the sign of a zero.
+    negated = np.where(record.delta_positions == 0.0, -0.0, record.delta_positions)
+    again = dataclasses.replace(record, delta_positions=negated)
+    assert again.pushes == record.pushes
+    assert again.digest == record.digest

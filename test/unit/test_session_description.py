@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 
+import numpy as np
 import pytest
 import yaml
 
+from reward_learning_ros.arm.preflight import check_thresholds
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
+from reward_learning_ros.cli import thresholds
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
+from reward_learning_ros.learning import LearningParameters, parameters_as_recorded
+from reward_learning_ros.learning.parameters import MODEL_KEYS
 from reward_learning_ros.nodes.correction_recorder_parameters import CorrectionRecorderParameters
+from reward_learning_ros.nodes.session_conductor_parameters import SessionConductorParameters
 from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
+from reward_learning_ros.parameters import from_arguments
 from reward_learning_ros.session.description import begin, describe
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.parameters import SessionParameters
@@ -54,15 +62,52 @@ def test_only_what_is_simulated_consents_and_accepts_by_itself(nodes):
     assert not real['session_conductor'].parameters['quiet_pass_accepts']
 
 
-def test_participants_think_of_as_many_pushes_as_they_make_before_the_next_plan(nodes):
-    assert nodes()['simulated_participant'].parameters['corrections_per_pass'] == 1
-    after_pass = nodes(mode='after_pass')['simulated_participant'].parameters
-    assert 'corrections_per_pass' not in after_pass
+def test_who_the_participant_is_can_be_chosen(nodes):
+    chosen = nodes(
+        task='press',
+        participant_kind='lazy',
+        participant_preset='goal',
+        participant_motor_noise_m=0.02,
+    )['simulated_participant'].parameters
+    assert chosen['kind'] == 'lazy'
+    assert chosen['preset'] == 'goal'
+    assert chosen['motor_noise_m'] == 0.02
+    # Nothing said, θ* comes from the prior.
+    assert 'theta' not in nodes()['simulated_participant'].parameters
+    assert not nodes()['simulated_participant'].parameters['preset']
+
+
+def test_a_session_says_by_which_model_it_learns(nodes, tmp_path):
+    default = LearningParameters()
+    inference = nodes()['reward_inference'].parameters
+    assert inference['replan'] == 'between_passes'
+    assert {name: inference[name] for name in MODEL_KEYS} == {
+        name: getattr(default, name) for name in MODEL_KEYS
+    }
+    file = tmp_path / 'paper.yaml'
+    file.write_text('reward_inference: {ros__parameters: {human_model: paper}}')
+    paper = nodes(parameters_file=str(file))['reward_inference'].parameters
+    assert [paper[name] for name in MODEL_KEYS] == ['paper', 'zero', 0.0]
+    assert parameters_as_recorded(paper).motor_noise_m == 0.0
+
+
+@pytest.mark.parametrize(
+    ('chosen', 'words'),
+    [
+        ({'participant_preset': 'none such'}, 'none such'),
+        ({'participant_theta': (1.0, 0.0)}, 'has 2 weights'),
+        ({'participant_theta': (1.0, 0.0, 0.0, 0.0), 'participant_preset': 'goal'}, 'both'),
+    ],
+)
+def test_what_a_participant_cannot_want_is_refused_before_anything_starts(nodes, chosen, words):
+    with pytest.raises(InvalidInputError, match=words):
+        nodes(**chosen)
 
 
 def test_a_person_corrects_as_often_as_they_like_and_with_what_they_like(nodes):
-    assert nodes()['session_conductor'].parameters['max_corrections'] == 6
+    assert nodes()['session_conductor'].parameters['max_passes'] == 3
     by_hand = nodes(participant_model='human')
+    assert by_hand['session_conductor'].parameters['max_passes'] == 12
     assert by_hand['session_conductor'].parameters['max_corrections'] == 0
     assert by_hand['correction_recorder'].parameters['correction_source'] == 'kinesthetic'
     limited = nodes(participant_model='human', correction_source='joy', max_corrections=3)
@@ -134,6 +179,8 @@ def parameter_file(tmp_path, node, **values):
         ('trajectory_playback', 'watched_nodes', ['correction_recorder']),
         ('session_recorder', 'bag', '/elsewhere'),
         ('reward_inference', 'bag', '/elsewhere'),
+        ('trajectory_playback', 'prefix', 'fr3v2'),
+        ('correction_recorder', 'hand', False),
     ],
 )
 @pytest.mark.parametrize('section', ['/{}', '/**', '/lab/{}'])
@@ -149,8 +196,16 @@ def test_a_parameter_file_cannot_switch_off_what_protects(
 @pytest.mark.parametrize(
     ('node', 'key', 'value', 'allowed'),
     [
-        ('trajectory_playback', 'stop_torque_nm', [35.0] * 7, 'below reflex_torque_nm'),
-        ('trajectory_playback', 'reflex_torque_nm', [80.0] * 7, '12.0'),
+        ('trajectory_playback', 'stop_torque_nm', [26.0] * 4 + [9.0] * 3, 'at most [25.0, '),
+        ('trajectory_playback', 'reflex_torque_nm', [36.0] * 4 + [12.0] * 3, 'at most [35.0, '),
+        ('trajectory_playback', 'reflex_force_n', 71.0, 'at most 70.0'),
+        ('trajectory_playback', 'reflex_moment_nm', 26.0, 'at most 25.0'),
+        ('trajectory_playback', 'workspace_lower_m', [0.2, -0.65, 0.0], 'at least [0.2, '),
+        ('trajectory_playback', 'workspace_upper_m', [0.85, 0.65, 1.0], 'at most [0.85, '),
+        ('trajectory_playback', 'tool_pose_tolerance_m', 0.02, 'at most 0.01'),
+        ('trajectory_playback', 'expected_deflection_m', 0.05, 'at least 0.1'),
+        ('trajectory_playback', 'controller_stiffness_nm', [1.0] * 7, 'at least ['),
+        ('trajectory_playback', 'command_rate_hz', 25.0, 'at least 50.0'),
         ('trajectory_playback', 'horizon_sec', 0.31, 'at most 0.3'),
         ('trajectory_playback', 'brake_sec', 1.0, 'at most 0.4'),
         ('trajectory_playback', 'state_timeout_sec', 1.0, 'at most 0.2'),
@@ -158,8 +213,8 @@ def test_a_parameter_file_cannot_switch_off_what_protects(
         ('trajectory_playback', 'watch_timeout_sec', 30.0, 'at most 2.5'),
         ('session_conductor', 'watch_timeout_sec', 30.0, 'at most 2.5'),
         ('trajectory_playback', 'largest_deviation_m', 1.0, 'at most 0.3'),
-        ('trajectory_playback', 'largest_shift_m', 1.0, 'at most 0.4'),
-        ('correction_recorder', 'largest_shift_m', 1.0, 'at most 0.4'),
+        ('trajectory_playback', 'largest_shift_m', 1.0, 'at most 0.6'),
+        ('correction_recorder', 'largest_shift_m', 1.0, 'at most 0.6'),
         ('trajectory_playback', 'approach_speed_rad_s', 0.5, 'at most 0.25'),
         ('trajectory_playback', 'start_distance_m', 1.5, 'at most 0.7'),
         ('trajectory_playback', 'least_state_rate_hz', 5.0, 'at least 40.0'),
@@ -208,6 +263,8 @@ def test_as_they_are_shipped_the_thresholds_agree():
     assert recorder.on_torque_nm == playback.detection_torque_nm
     assert recorder.largest_shift_m == playback.largest_shift_m
     assert SimulationParameters().reflex_torque_nm == playback.reflex_torque_nm
+    assert SimulationParameters().reflex_force_n == playback.reflex_force_n
+    assert SessionConductorParameters().watch_timeout_sec == playback.watch_timeout_sec
 
 
 def test_a_session_with_a_real_arm_waits_for_the_controller_that_it_drives(nodes, tmp_path):
@@ -265,3 +322,50 @@ def test_each_namespace_has_a_clock_of_its_own(nodes):
     assert not any(node.remappings for node in nodes(namespace='left', realtime=True).values())
     for node in nodes(namespace='left').values():
         assert node.remappings == (('/clock', '/left/clock'),)
+
+
+def test_a_reflex_below_the_torque_at_which_playback_holds_is_refused(nodes, tmp_path):
+    reflex = [20.0] * 4 + [8.0] * 3
+    file = parameter_file(tmp_path, '/trajectory_playback', reflex_torque_nm=reflex)
+    with pytest.raises(InvalidInputError, match=r'stop_torque_nm = .*below reflex_torque_nm'):
+        nodes(parameters_file=file, **FRANKA)
+
+
+def test_a_reflex_and_a_timeout_are_one_for_all_who_know_of_them(nodes, tmp_path):
+    values = {'reflex_force_n': 60.0, 'reflex_torque_nm': [30.0] * 7, 'watch_timeout_sec': 2.0}
+    file = parameter_file(tmp_path, '/trajectory_playback', **values)
+    found = nodes(parameters_file=file)
+    arm, conductor = found['simulated_arm'].parameters, found['session_conductor'].parameters
+    assert (arm['reflex_force_n'], arm['reflex_torque_nm']) == (60.0, [30.0] * 7)
+    assert conductor['watch_timeout_sec'] == 2.0
+
+
+def test_without_a_hand_no_node_reckons_with_one(nodes, tmp_path):
+    found = nodes(hand=False)
+    with_prefix = {name for name, node in found.items() if 'prefix' in node.parameters}
+    assert len(with_prefix) == 5
+    assert all(found[name].parameters['hand'] is False for name in with_prefix)
+    real = SessionParameters(hand=False, robot_ip='192.0.2.1', **FRANKA)
+    bringup = describe(real, SessionFolder(path=tmp_path / 'session')).bringup
+    assert (bringup['load_gripper'], bringup['playback']) == ('false', 'false')
+
+
+def test_stricter_thresholds_reach_what_sets_those_of_the_arm(tmp_path):
+    stricter = {
+        'reflex_torque_nm': [20.0] * 4 + [8.0] * 3,
+        'stop_torque_nm': [15.0] * 4 + [6.0] * 3,
+        'detection_torque_nm': 0.6,
+    }
+    file = parameter_file(tmp_path, '/trajectory_playback', **stricter)
+    real = SessionParameters(robot_ip='192.0.2.1', parameters_file=file, **FRANKA)
+    bringup = describe(real, SessionFolder(path=tmp_path / 'session')).bringup
+    told = {name: bringup[name] for name in stricter}
+    options = [
+        word
+        for name, text in told.items()
+        for word in (f'--{name.replace("_", "-")}', *text.split())
+    ]
+    parser = argparse.ArgumentParser()
+    thresholds.add_arguments(parser)
+    config = from_arguments(thresholds.ThresholdsParameters, parser.parse_args(options))
+    assert not check_thresholds(config, np.array(config.stop_torque_nm)).blocks

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.parameters import ParameterError
+from reward_learning_ros.parameters import ParameterError, to_mapping
 from reward_learning_ros.session.folder import create_folder, open_folder, write_whole
 from reward_learning_ros.session.parameters import SessionParameters
 
@@ -50,6 +50,17 @@ def test_a_folder_that_cannot_be_made_is_an_error_in_words(config, tmp_path):
     (tmp_path / 'sessions').write_text('a file')
     with pytest.raises(InvalidInputError, match='cannot make a folder'):
         create_folder(config)
+
+
+def test_a_configuration_of_before_is_read(config):
+    folder, resolved = create_folder(config)
+    folder.write_configuration(resolved, {})
+    content = yaml.safe_load(folder.configuration.read_text())
+    before = {**to_mapping(resolved), 'mode': 'online', 'max_corrections': None}
+    del before['replan']
+    content['session'] = before
+    folder.configuration.write_text(yaml.safe_dump(content))
+    assert folder.read_configuration().replan == 'at_once'
 
 
 def test_the_configuration_reads_back_with_versions_and_nodes(config):

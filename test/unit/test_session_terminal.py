@@ -57,7 +57,7 @@ def test_without_a_terminal_each_change_is_one_line():
     assert text.splitlines() == [
         'press, demo/p01/001',
         'starting',
-        'playing, pass 2, 1 corrections',
+        'playing, pass 2, 1 correction',
         'playing, pass 2, 2 corrections',
         'holding, pass 0, 0 corrections: no arm',
         'a_node was killed by SIGKILL [1]',
@@ -67,28 +67,68 @@ def test_without_a_terminal_each_change_is_one_line():
 def test_a_terminal_shows_state_progress_and_theta_with_intervals():
     text = shown(playing(), is_terminal=True)
     assert 'press, demo/p01/001' in text
-    assert 'playing, pass 2, 1 corrections' in text
+    assert 'playing, pass 2, 1 correction' in text
     assert '━' * 15 + '─' * 15 in text
     assert '0.400 to 0.800' in text
     assert '0.100 to 0.375' in text
     assert 'killed by SIGKILL [1]' in text
 
 
-def test_the_end_is_told_with_regret_only_where_it_is_known():
-    known = {
-        'end': SessionEnd.ACCEPTED.value,
-        'corrections': 3,
-        'passes': 2,
-        'theta': {'goal': {'mean': 0.6, 'sd': 0.1, 'interval': [0.4, 0.8]}},
-        'regret': 0.01,
-        'initial_regret': 0.5,
-        'error': 0.25,
-    }
-    assert summary_lines(known) == [
-        'accepted after 3 corrections in 2 passes',
-        '  goal   0.600  [0.400, 0.800]',
-        'Regret 0.0100, of the initial plan 0.5000',
-        'Error 0.250',
+def weight(mean, low, high):
+    return {'mean': mean, 'sd': 0.1, 'interval': [low, high]}
+
+
+def told_pass(pushes, understood, regret, active=True):
+    return {'pushes': pushes, 'understood': understood, 'regret': regret, 'active': active}
+
+
+KNOWN = {
+    'end': SessionEnd.ACCEPTED.value,
+    'corrections': 6,
+    'passes': 3,
+    'by_pass': [
+        told_pass(5, 'goes further around the obstacle', 0.02),
+        told_pass(1, 'nothing yet', 0.03, active=False),
+        told_pass(0, 'nothing yet', None),
+    ],
+    'prior': {'goal': weight(0.5, 0.04, 0.88), 'button': weight(0.5, 0.04, 0.88)},
+    'theta': {'goal': weight(0.6, 0.4, 0.8), 'button': weight(0.05, -0.1, 0.1)},
+    'trusted': False,
+    'warnings': ['the chains disagree'],
+    'regret': 0.01,
+    'unasked_regret': 0.084,
+    'initial_regret': 0.5,
+    'error': 0.25,
+    'unasked_error': 0.45,
+}
+
+
+def test_the_end_is_told_pass_by_pass_and_beside_what_was_known_before():
+    assert summary_lines(KNOWN) == [
+        'accepted after 6 corrections in 3 passes',
+        'pass 1: 5 pushes, understood: goes further around the obstacle; Regret 0.0200 '
+        '(unasked 0.0840)',
+        'pass 2: 1 push, understood: nothing yet; Regret 0.0300 (unasked 0.0840) (undone)',
+        'pass 3: 0 pushes, understood: nothing yet',
+        '  θ              prior         posterior   mean',
+        '  goal    0.04 to 0.88  →   0.40 to 0.80  0.600',
+        '  button  0.04 to 0.88  →  -0.10 to 0.10  0.050',
+        'posterior: not trusted',
+        '  the chains disagree',
+        'Regret 0.0100, unasked 0.0840, of the initial plan 0.5000',
+        'Error 0.250, unasked 0.450',
     ]
-    unknown = {**known, 'end': None, 'theta': {}, 'regret': None, 'error': None}
-    assert summary_lines(unknown) == ['interrupted after 3 corrections in 2 passes']
+
+
+def test_what_is_not_known_is_not_told():
+    unknown = {
+        **KNOWN,
+        'end': None,
+        'corrections': 1,
+        'passes': 1,
+        'by_pass': [],
+        'theta': {},
+        'trusted': None,
+        **dict.fromkeys(('regret', 'unasked_regret', 'initial_regret', 'error', 'unasked_error')),
+    }
+    assert summary_lines(unknown) == ['interrupted after 1 correction in 1 pass']

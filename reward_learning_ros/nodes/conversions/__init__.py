@@ -4,7 +4,8 @@ The way back is defined without ROS, next to each record, and only passed on her
 """
 
 from reward_learning_ros.interface import (
-    correction_from_message,
+    contact_from_message,
+    corrections_from_message,
     deformation_from_message,
     diagnostic_from_message,
     diagnostic_report_from_message,
@@ -22,7 +23,8 @@ from reward_learning_ros.interface import (
     wrench_reading_from_message,
 )
 from reward_learning_ros.nodes.conversions.correction import (
-    correction_to_message,
+    contact_to_message,
+    corrections_to_message,
     recorder_status_to_message,
 )
 from reward_learning_ros.nodes.conversions.diagnostics import (
@@ -60,9 +62,11 @@ from reward_learning_ros.nodes.conversions.theta import (
 
 __all__ = [
     'clearing_marker',
-    'correction_from_message',
+    'contact_from_message',
+    'contact_to_message',
     'correction_markers',
-    'correction_to_message',
+    'corrections_from_message',
+    'corrections_to_message',
     'deformation_from_message',
     'deformation_to_message',
     'diagnostic_from_message',

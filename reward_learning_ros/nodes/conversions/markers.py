@@ -8,7 +8,13 @@ import numpy as np
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from reward_learning_ros.interface import Correction, Plan, SceneObject, Shape
+from reward_learning_ros.interface import (
+    Correction,
+    PassCorrections,
+    Plan,
+    SceneObject,
+    Shape,
+)
 from reward_learning_ros.interface.records import FloatArray, RecordError
 from reward_learning_ros.nodes.conversions.basics import (
     header_message,
@@ -25,6 +31,8 @@ LINE_WIDTH = 0.006
 WAYPOINT_SIZE = 0.012
 # Shifts below a millimetre would be arrows of no length, which RViz draws as nothing or warns of.
 LEAST_ARROW_LENGTH = 0.001
+# Times are on nanoseconds, but not all of them are floating-point numbers.
+_SAME_TIME_SEC = 1e-6
 
 _SHAPES = {
     Shape.BOX: Marker.CUBE,
@@ -53,34 +61,47 @@ def ideal_markers(plan: Plan) -> list[Marker]:
     return _path_markers(plan, plan.positions, 'ideal', IDEAL_COLOR)
 
 
-def correction_markers(plan: Plan, corrections: Sequence[Correction]) -> list[Marker]:
-    """Return for each correction of a plan an arrow from each waypoint to where it was moved.
+def correction_markers(
+    plan: Plan, corrections: Sequence[PassCorrections | Correction]
+) -> list[Marker]:
+    """Return for each pass of a plan an arrow from each waypoint to where it was moved.
+
+    Of older recordings, for each contact.
 
     Raises:
-        RecordError: A correction has other waypoints, or another frame, than the plan.
+        RecordError: Corrections have other waypoints, or another frame, than the plan.
     """
     markers: list[Marker] = []
-    for correction in corrections:
-        if correction.delta_positions.shape != plan.positions.shape:
+    for each in corrections:
+        if each.frame_id != plan.frame_id:
             raise RecordError(
-                'Correction',
-                'delta_positions',
-                f'{len(correction.delta_positions)} waypoints',
-                f'must have {len(plan.positions)}, as the plan',
+                type(each).__name__, 'frame_id', each.frame_id, f'must be {plan.frame_id!r}'
             )
-        if correction.frame_id != plan.frame_id:
-            raise RecordError(
-                'Correction', 'frame_id', correction.frame_id, f'must be {plan.frame_id!r}'
-            )
-        for start, delta in zip(plan.positions, correction.delta_positions, strict=True):
-            if np.linalg.norm(delta) < LEAST_ARROW_LENGTH:
+        for start, shift in zip(plan.positions, _shifts(plan, each), strict=True):
+            if np.linalg.norm(shift) < LEAST_ARROW_LENGTH:
                 continue
             marker = _marker(plan, 'corrections', len(markers), Marker.ARROW, CORRECTION_COLOR)
-            marker.points = [point_message(start), point_message(start + delta)]
+            marker.points = [point_message(start), point_message(start + shift)]
             # For an arrow of two points: shaft diameter, head diameter.
             marker.scale.x, marker.scale.y = LINE_WIDTH, 2 * LINE_WIDTH
             markers.append(marker)
     return markers
+
+
+def _shifts(plan: Plan, corrections: PassCorrections | Correction) -> FloatArray:
+    """Return how far (n, 3) corrections moved each waypoint of a plan altogether."""
+    if isinstance(corrections, PassCorrections):
+        # Each delta moves its waypoint and all later ones.
+        is_moved = plan.times_sec[:, None] >= corrections.times_sec - _SAME_TIME_SEC
+        return np.asarray(is_moved.astype(float) @ corrections.delta_positions)
+    if corrections.delta_positions.shape != plan.positions.shape:
+        raise RecordError(
+            'Correction',
+            'delta_positions',
+            f'{len(corrections.delta_positions)} waypoints',
+            f'must have {len(plan.positions)}, as the plan',
+        )
+    return corrections.delta_positions
 
 
 def scene_markers(frame_id: str, objects: Sequence[SceneObject]) -> list[Marker]:

@@ -55,7 +55,7 @@ def test_a_new_job_replaces_the_one_at_work(worker):
     jobs = [worker.submit(corrections(count)) for count in (1, 2, 3, 4)]
     outcomes = await_(worker, lambda: not worker.is_busy)
     assert [outcome.job for outcome in outcomes] == jobs[-1:]
-    assert outcomes[0].lesson.corrections == 4
+    assert outcomes[0].result.corrections == 4
 
 
 def test_a_cancelled_job_has_no_outcome(worker):
@@ -71,7 +71,7 @@ def test_what_cannot_be_learned_is_said(worker):
     task = core.load_task('shelf')
     worker.submit((core.CorrectionSequence(plan=task.plan, corrected=task.plan[None]),))
     (outcome,) = await_(worker, lambda: not worker.is_busy)
-    assert outcome.lesson is None
+    assert outcome.result is None
     assert 'have (8, 3)' in outcome.error
 
 
@@ -89,7 +89,7 @@ def test_a_job_that_kills_every_process_is_given_up(worker):
             os.kill(worker.process_id, signal.SIGKILL)
         outcomes += filter(None, [worker.poll()])
         time.sleep(0.005)
-    assert outcomes[0].lesson is None
+    assert outcomes[0].result is None
     assert 'died (exit code -9)' in outcomes[0].error
 
 

@@ -7,10 +7,11 @@ from functools import lru_cache
 import numpy as np
 
 from reward_learning_ros.arm.kinematics import Kinematics
+from reward_learning_ros.interface import ContactReport
 from reward_learning_ros.interface.plan import Plan
 from reward_learning_ros.sensing.arrivals import Arrivals
 from reward_learning_ros.sensing.contact import Contact, ContactDetector
-from reward_learning_ros.sensing.deltas import CorrectionRecorder, RecordedCorrection
+from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.ordering import StreamOrderer
 from reward_learning_ros.sensing.samples import NANOSECONDS
 from reward_learning_ros.sensing.synthetic import ArmModel, Push, Recording, record
@@ -93,24 +94,20 @@ def timeline_of(made: Recording, plan: Plan = PLAN) -> PlaybackTimeline:
 
 def correct(
     made: Recording, arrivals: Arrivals | None = None, size: int = 20_000, **settings
-) -> tuple[CorrectionRecorder, list[RecordedCorrection]]:
-    """All corrections of a recording."""
+) -> tuple[CorrectionRecorder, list[ContactReport]]:
+    """All contacts of a recording."""
     settings.setdefault('timeline', timeline_of(made))
     recorder = CorrectionRecorder(jacobian=Kinematics().jacobian, **settings)
     recorder.detector.restore(learned())
-    corrections = []
+    contacts = []
     for block in ordered(made.arrivals() if arrivals is None else arrivals, size):
-        corrections += recorder.process(block)
-    return recorder, corrections + recorder.close()
+        contacts += recorder.process(block)
+    return recorder, contacts + recorder.close()
 
 
 def seconds(made: Recording, time_ns: int) -> float:
     return float(time_ns - made.time_ns[0]) / NANOSECONDS
 
 
-def assert_same(first: list[RecordedCorrection], second: list[RecordedCorrection]) -> None:
-    assert len(first) == len(second)
-    for one, other in zip(first, second, strict=True):
-        assert (one.onset_ns, one.end_ns) == (other.onset_ns, other.end_ns)
-        assert (one.peak_force_n, one.confidence) == (other.peak_force_n, other.confidence)
-        np.testing.assert_array_equal(one.deltas_m, other.deltas_m)
+def assert_same(first: list[ContactReport], second: list[ContactReport]) -> None:
+    assert first == second

@@ -45,7 +45,7 @@ def test_a_status_that_comes_before_its_plan_is_not_lost():
 def test_on_the_way_to_the_start_and_in_a_fault_no_plan_is_played():
     made = feed()
     made.add_plan(PLAN)
-    made.add_status(status(PlaybackState.HOMING), 10 * SECOND)
+    made.add_status(status(PlaybackState.APPROACHING), 10 * SECOND)
     made.add_status(status(PlaybackState.PLAYING), 12 * SECOND)
     made.add_status(status(PlaybackState.FAULT, 3.0), 15 * SECOND)
     assert made.timeline.plan_during(10 * SECOND, 11 * SECOND) is None
@@ -77,20 +77,22 @@ def test_it_tells_when_nothing_shifts_the_plan_yet():
         made.add_status(status(state, at, plan), 10 * SECOND + i)
         for i, (state, at, plan) in enumerate(
             (
-                (PlaybackState.HOMING, 0.0, PLAN),
-                (PlaybackState.HOMING, 0.0, PLAN),
+                (PlaybackState.APPROACHING, 0.0, PLAN),
+                (PlaybackState.APPROACHING, 0.0, PLAN),
                 (PlaybackState.PLAYING, 0.5, PLAN),
                 (PlaybackState.PAUSED, 3.0, PLAN),
                 # A resume goes on with the shift that was taught.
-                (PlaybackState.HOMING, 3.0, PLAN),
+                (PlaybackState.APPROACHING, 3.0, PLAN),
                 (PlaybackState.PLAYING, 3.0, PLAN),
                 (PlaybackState.PLAYING, 4.0, other),
                 (PlaybackState.FINISHED, 10.0, other),
+                # The way home begins no pass.
                 (PlaybackState.HOMING, 0.0, other),
+                (PlaybackState.APPROACHING, 0.0, other),
             )
         )
     ]
-    assert told == [True, False, False, False, False, False, True, False, True]
+    assert told == [True, False, False, False, False, False, True, False, False, True]
     assert made.playbacks == 2
 
 

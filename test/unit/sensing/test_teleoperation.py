@@ -47,12 +47,12 @@ def test_a_held_deflection_moves_the_plan_at_its_speed():
     for tick in range(100):
         ended += device.add_joy(joy(tick, x=1.0 if 10 <= tick < 60 else 0.0))
     (correction,) = ended
-    np.testing.assert_allclose(correction.vector_m, [0.1, 0.0, 0.0], atol=1e-9)
+    np.testing.assert_allclose(correction.displacement_m, [0.1, 0.0, 0.0], atol=1e-9)
     assert correction.onset_ns == START_NS + 10 * PERIOD_NS
     assert correction.end_ns == START_NS + 59 * PERIOD_NS
     assert correction.source == TELEOPERATION
     assert correction.confidence == 1.0
-    np.testing.assert_allclose(device.shift_m, correction.vector_m)
+    np.testing.assert_allclose(device.shift_m, correction.displacement_m)
 
 
 def test_without_the_deadman_nothing_moves_and_letting_go_ends_at_once():
@@ -91,7 +91,7 @@ def test_a_recording_ends_corrections_as_the_live_clock_does():
         made += live.add_joy(joy(tick, x=0.5))
         found += replayed.add_joy(joy(tick, x=0.5))
     assert len(made) == len(found) == 1
-    np.testing.assert_array_equal(made[0].vector_m, found[0].vector_m)
+    np.testing.assert_array_equal(made[0].displacement_m, found[0].displacement_m)
     assert made[0].end_ns == found[0].end_ns
 
 
@@ -111,7 +111,7 @@ def test_velocity_commands_take_the_same_path_and_are_bounded():
     for tick in range(100):
         ended += device.add_twist(twist(tick, 0.0, -3.0 if tick < 50 else 0.0, 4.0 * (tick < 50)))
     (correction,) = ended
-    np.testing.assert_allclose(correction.vector_m, [0.0, -0.12, 0.16], atol=1e-9)
+    np.testing.assert_allclose(correction.displacement_m, [0.0, -0.12, 0.16], atol=1e-9)
 
 
 def test_a_short_stop_does_not_split_a_correction():
@@ -163,8 +163,8 @@ def test_nothing_is_learned_from_a_shift_that_playback_does_not_take():
         assert np.linalg.norm(device.shift_m) <= 0.15
     ended += device.add_joy(joy(101, held=False))
     (correction,) = ended
-    assert np.linalg.norm(correction.vector_m) == pytest.approx(0.15)
-    np.testing.assert_allclose(correction.vector_m, device.shift_m)
+    assert np.linalg.norm(correction.displacement_m) == pytest.approx(0.15)
+    np.testing.assert_allclose(correction.displacement_m, device.shift_m)
     # Once more against the limit: nothing moves, so nothing was taught.
     for tick in range(120, 150):
         device.add_joy(joy(tick, x=1.0, y=0.3))

@@ -1,4 +1,4 @@
-"""A simulated participant: what they decide, when they push, and with which force."""
+"""A simulated participant at the arm: what each kind means, when they push, when they let go."""
 
 from __future__ import annotations
 
@@ -7,237 +7,328 @@ from concurrent.futures import Executor, Future
 import numpy as np
 import pytest
 
-from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros import core
+from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.interface import ParticipantState, PlaybackState, PlaybackStatus
 from reward_learning_ros.sensing.timeline import planned_position_m
-from reward_learning_ros.study.hand import Hand, HandParameters
-from reward_learning_ros.study.participant import Participant, ParticipantParameters, Push
+from reward_learning_ros.study.hand import HandParameters
+from reward_learning_ros.study.participant import Participant, ParticipantParameters
 from reward_learning_ros.study.participation import Participation
-
-STEP_SEC = 0.02
+from reward_learning_ros.study.people import KINDS, Person
 
 
 class ThinkingAtOnce(Executor):
-    def submit(self, function, *arguments):
+    def submit(self, function, *arguments, **options):
         future = Future()
-        future.set_result(function(*arguments))
+        future.set_result(function(*arguments, **options))
         return future
 
 
-@pytest.fixture(scope='module')
-def participant():
-    return Participant(ParticipantParameters(task='press', seed=4))
+class ThinkingForever(Executor):
+    def submit(self, function, *arguments, **options):
+        return Future()
 
 
-def show(participation, plan, *, state=PlaybackState.PLAYING, plan_time_sec=0.0, time_ns=0):
-    status = PlaybackStatus(
-        state=state,
-        plan_stamp_ns=plan.stamp_ns,
-        plan_time_sec=plan_time_sec,
-        progress=plan_time_sec / plan.duration_sec,
-    )
-    participation.see_playback(status, time_ns)
+class GivingArm:
+    """An arm that gives way to the hand and stays where it was brought; the plan's time is all."""
 
+    def __init__(self, participation, plan, *, step_sec=0.02, follow=1.0):
+        self.participation, self.plan = participation, plan
+        self.step_sec, self.follow = step_sec, follow
+        self.displacement = np.zeros(3)
+        self.times, self.forces, self.displacements = [], [], []
+        participation.see_plan(plan)
 
-def watch(participation, plan, *, until_sec, from_sec=0.0, follow=0.5):
-    """Play a plan on an arm that gives way to the hand; return times, forces and deviations.
+    def say(self, state, plan_time_sec, time_ns):
+        self.participation.see_playback(
+            PlaybackStatus(
+                state=state,
+                plan_stamp_ns=self.plan.stamp_ns,
+                plan_time_sec=plan_time_sec,
+                progress=plan_time_sec / self.plan.duration_sec,
+                fault='an obstacle' if state is PlaybackState.FAULT else '',
+            ),
+            time_ns,
+        )
 
-    Args:
-        participation: who pushes.
-        plan: what is played.
-        until_sec: how long, in the plan's time.
-        from_sec: likewise, where to begin.
-        follow: metres per second and 100 N by which the tool gives way.
-    """
-    deviation = np.zeros(3)
-    rows = []
-    for step in range(round(from_sec / STEP_SEC), round(until_sec / STEP_SEC)):
-        time_sec = step * STEP_SEC
+    def approach(self):
+        self.say(PlaybackState.APPROACHING, 0.0, 0)
+        assert self.participation.act(0, self.plan.positions[0]) is None
+
+    def play(self, until_sec=np.inf, from_sec=0.0):
+        end_sec = min(until_sec, self.plan.duration_sec)
+        for time_sec in np.arange(from_sec, end_sec, self.step_sec):
+            self.step(PlaybackState.PLAYING, time_sec, time_sec)
+        if until_sec > end_sec:
+            self.stand(PlaybackState.FINISHED, end_sec, at_sec=end_sec)
+
+    def stand(self, state, from_sec, *, at_sec, duration_sec=1.0):
+        for time_sec in np.arange(from_sec, from_sec + duration_sec, self.step_sec):
+            self.step(state, at_sec, time_sec)
+
+    def step(self, state, plan_time_sec, time_sec):
         time_ns = round(time_sec * 1e9) + 1
-        show(participation, plan, plan_time_sec=time_sec, time_ns=time_ns)
-        planned = planned_position_m(plan, np.array([time_sec]))[0]
-        force = participation.act(time_ns, planned + deviation)
-        if force is not None:
-            deviation = deviation + STEP_SEC * follow * force / 100.0
-        rows.append((time_sec, np.zeros(3) if force is None else force, deviation))
-    times, forces, deviations = zip(*rows, strict=True)
-    return np.array(times), np.array(forces), np.array(deviations)
+        self.say(state, plan_time_sec, time_ns)
+        planned = planned_position_m(self.plan, np.array([plan_time_sec]))[0]
+        force = self.participation.act(time_ns, planned + self.displacement)
+        force = np.zeros(3) if force is None else force
+        self.displacement = self.displacement + self.step_sec * self.follow * force / 100.0
+        self.times.append(time_sec)
+        self.forces.append(force)
+        self.displacements.append(self.displacement)
+
+    def strength(self, from_sec=0.0, until_sec=np.inf):
+        times = np.array(self.times)
+        chosen = (times >= from_sec) & (times < until_sec)
+        return np.linalg.norm(np.array(self.forces)[chosen], axis=1)
+
+    def displacement_at(self, time_sec):
+        return self.displacements[int(np.searchsorted(self.times, time_sec)) - 1]
 
 
-@pytest.fixture
-def participation(participant):
-    return Participation(participant, HandParameters(size_noise=0.0), 0, ThinkingAtOnce())
+IDEALS = {}
 
 
-def test_the_same_seed_decides_the_same():
-    parameters = ParticipantParameters(task='press', seed=4)
-    one, other = Participant(parameters), Participant(parameters)
-    plan = one.paths.initial_plan(1)
-    for mine, yours in zip(one.decide(plan), other.decide(plan), strict=True):
-        assert mine.onset_waypoint == yours.onset_waypoint
-        np.testing.assert_array_equal(mine.displacement_m, yours.displacement_m)
-
-
-def test_reliable_people_improve_the_plan_by_what_they_do():
-    # The goal alone: every push can bring the end nearer to it.
-    reliable = Participant(
-        ParticipantParameters(task='press', theta=(1.0, 0.0, 0.0, 0.0), beta=200.0, seed=1)
+def participation_of(kind, *, thinking=None, **options):
+    # Draws for Press take a quarter of the time.
+    task = 'press' if kind == 'model' else 'reach'
+    parameters = ParticipantParameters(kind=kind, **{'task': task, 'seed': 3, **options})
+    participant = Participant(parameters)
+    # The same for all kinds, and slow to find: found once.
+    key = (parameters.task, parameters.seed)
+    if key in IDEALS:
+        participant.person.__dict__['ideal'] = IDEALS[key]
+    IDEALS[key] = participant.ideal
+    return Participation(
+        participant, HandParameters(), parameters.seed, thinking or ThinkingAtOnce()
     )
-    start = reliable.task.plan + np.linspace(0.0, 1.0, 8)[:, None] * [-0.1, 0.1, 0.1]
-    plan = reliable.paths.plan_of(start, 1)
-    trajectory = np.array(plan.positions)
-    pushes = reliable.decide(plan)
-    assert pushes
-    for push in pushes:
-        trajectory[push.onset_waypoint :] += push.displacement_m
-    assert reliable.regret_of(trajectory) < 0.5 * reliable.regret_of(plan.positions)
 
 
-def test_pushes_are_inside_the_box_and_in_order(participant):
-    pushes = participant.decide(participant.paths.initial_plan(1))
-    onsets = [push.onset_waypoint for push in pushes]
-    assert onsets == sorted(set(onsets))
-    assert min(onsets) >= 1
-    for push in pushes:
-        size = np.linalg.norm(push.displacement_m)
-        assert participant.parameters.smallest_correction_m <= size
-        assert np.abs(push.displacement_m).max() <= 0.1 + 1e-9
+def arm_of(participation, trajectory=None, stamp_ns=7, **options):
+    paths = participation.participant.paths
+    shown = participation.participant.task.plan if trajectory is None else trajectory
+    arm = GivingArm(participation, paths.plan_of(shown, stamp_ns), **options)
+    arm.approach()
+    return arm
 
 
-def test_only_what_is_still_to_come_is_corrected(participant):
-    pushes = participant.decide(participant.paths.initial_plan(1), 5)
-    assert all(push.onset_waypoint >= 5 for push in pushes)
-    assert participant.decide(participant.paths.initial_plan(1), 8) == ()
+def played(kind, trajectory=None, arm=None, **options):
+    participation = participation_of(kind, **options)
+    found = arm_of(participation, trajectory, **(arm or {}))
+    found.play()
+    return participation, found
 
 
-def test_who_sees_what_they_want_does_nothing(participant, participation):
-    ideal = participant.paths.plan_of(participant.ideal, 5)
-    assert participant.is_content_with(ideal)
-    participation.see_plan(ideal)
-    _, forces, _ = watch(participation, ideal, until_sec=20.0)
-    assert not forces.any()
-    assert participation.status.state is ParticipantState.CONTENT
-    assert participation.pushes == 0
+@pytest.mark.parametrize('kind', KINDS)
+def test_the_tool_is_where_it_was_meant_to_be_as_each_waypoint_is_passed(kind):
+    participation, arm = played(kind)
+    meant = participation.meant
+    assert meant.plan_stamp_ns == 7
+    np.testing.assert_allclose(meant.times_sec, arm.plan.times_sec[1:])
+    missed = [
+        np.linalg.norm(arm.displacement_at(at_sec) - wanted)
+        for at_sec, wanted in zip(meant.times_sec, meant.displacements_m, strict=True)
+    ]
+    assert np.median(missed) < 0.005
+    assert arm.strength().max() <= 30.0 + 3**0.5 * 0.3
+    # Whatever they did, at the end they have let go.
+    assert arm.strength(arm.plan.duration_sec + 0.6).max() == 0.0
+    assert participation.status.state is not ParticipantState.PUSHING
 
 
-def test_weights_must_fit_the_task():
-    with pytest.raises(InvalidInputError, match='has 2 weights'):
-        Participant(ParticipantParameters(task='press', theta=(1.0, 0.0)))
-    given = Participant(ParticipantParameters(task='press', theta=(1.0, 0.0, 0.0, 0.0)))
-    np.testing.assert_array_equal(given.theta, [1.0, 0.0, 0.0, 0.0])
-
-
-def test_they_push_before_the_waypoint_that_they_mean_and_as_far(participant, participation):
-    plan = participant.paths.initial_plan(7)
-    participation.see_plan(plan)
-    show(participation, plan, state=PlaybackState.HOMING)
-    assert participation.act(0, plan.positions[0]) is None
-    participation._think()
-    intended = list(participation._intended)
-    times, forces, deviations = watch(participation, plan, until_sec=20.0, follow=1.0)
-    touched = np.linalg.norm(forces, axis=1) > 0.0
-    onsets = times[np.flatnonzero(np.diff(touched.astype(int), prepend=0) == 1)]
-    assert participation.pushes == len(intended) == len(onsets)
-    for push, onset_sec in zip(intended, onsets, strict=True):
-        before, at = plan.times_sec[push.onset_waypoint - 1 : push.onset_waypoint + 1]
-        assert before < onset_sec <= at
-    wanted = sum(push.displacement_m for push in intended)
-    np.testing.assert_allclose(deviations[-1], wanted, atol=0.03)
-    assert np.linalg.norm(forces, axis=1).max() <= 30.0 + 1.0
-
-
-def test_another_plan_ends_a_push(participant, participation):
-    plan = participant.paths.initial_plan(7)
-    participation.see_plan(plan)
-    # An arm that does not give way, so that the hand would push for long.
-    participation._intended = [Push(onset_waypoint=1, displacement_m=np.array([0.1, 0.0, 0.0]))]
-    participation._subject = (plan.stamp_ns, 0)
-    times, forces, _ = watch(participation, plan, until_sec=3.0, follow=0.0)
-    assert participation.status.state is ParticipantState.PUSHING
-    ideal = participant.paths.plan_of(participant.ideal, 8)
-    participation.see_plan(ideal)
-    times, forces, _ = watch(participation, ideal, from_sec=3.0, until_sec=6.0)
-    strength = np.linalg.norm(forces, axis=1)
-    assert strength[0] > 5.0
-    assert strength[times > 3.6].max() == 0.0
+def test_model_people_guide_the_arm_through_what_they_drew():
+    participation, _ = played('model', beta=20.0)
+    participant = participation.participant
+    alone = Person(kind='model', task=participant.task, theta=participant.theta, beta=20.0, seed=3)
+    np.testing.assert_allclose(
+        participation.meant.deltas_m, alone.deltas(np.array(participant.task.plan)), atol=1e-12
+    )
     assert participation.pushes == 1
 
 
-def test_a_push_goes_on_where_the_plan_ends(participant, participation):
-    plan = participant.paths.initial_plan(7)
-    last = len(plan.positions) - 1
-    participation.see_plan(plan)
-    participation._intended = [Push(onset_waypoint=last, displacement_m=np.array([0.1, 0, 0]))]
-    participation._subject = (plan.stamp_ns, 0)
-    watch(participation, plan, until_sec=plan.duration_sec, follow=0.0)
-    assert participation.status.state is ParticipantState.PUSHING
-    time_ns = round(plan.duration_sec * 1e9)
-    show(
-        participation,
-        plan,
-        state=PlaybackState.FINISHED,
-        plan_time_sec=plan.duration_sec,
-        time_ns=time_ns,
+def test_purposeful_people_mean_their_ideal_to_within_motor_noise():
+    participation, arm = played('purposeful', motor_noise_m=0.0, min_push_m=0.0)
+    ideal = participation.participant.ideal
+    shown = arm.plan.positions
+    space = participation.participant.task.space
+    reached = shown[1:] + participation.meant.displacements_m
+    for row, (place, wanted) in enumerate(zip(reached, ideal[1:], strict=True)):
+        # A push is no longer than the task lets it be.
+        is_within = (np.abs(wanted - place) < 0.005).all()
+        assert is_within or np.abs(participation.meant.deltas_m[row]).max() > (
+            0.9 * space.delta_high.max()
+        )
+
+
+def test_motor_noise_is_as_large_as_told():
+    meant = []
+    for seed in range(5):
+        participation = participation_of('purposeful', motor_noise_m=0.02, seed=seed)
+        participant = participation.participant
+        intention = participant.intend(
+            participant.paths.plan_of(participant.ideal + np.array([0.06, 0.0, 0.0]), 1)
+        )
+        for waypoint in range(1, len(participant.ideal)):
+            target = intention.target_m(waypoint, np.zeros(3))
+            # Along y and z no bound is near.
+            meant += [] if target is None else list(target[1:])
+    assert 0.01 < np.std(meant) < 0.03
+
+
+def test_lazy_people_push_once_a_pass_even_if_the_plan_is_replaced():
+    participation, _ = played('lazy')
+    assert participation.meant.deltas_m.any(axis=1).sum() == 1
+    assert participation.pushes == 1
+    participant = participation.participant
+    another = GivingArm(participation, participant.paths.plan_of(participant.task.plan, 8))
+    another.play(from_sec=10.0)
+    assert participation.pushes == 1
+    # In the next pass they push again.
+    next_arm = arm_of(participation, stamp_ns=9)
+    next_arm.play()
+    assert participation.pushes == 2
+
+
+@pytest.mark.parametrize('kind', ['purposeful', 'content', 'lazy'])
+def test_who_sees_what_they_want_does_nothing(kind):
+    participation = participation_of(kind)
+    arm = arm_of(participation, participation.participant.ideal)
+    arm.play()
+    assert not np.any(arm.forces)
+    assert participation.status.state is ParticipantState.CONTENT
+    assert participation.pushes == 0
+    # Silence is told too, at every waypoint.
+    assert participation.meant.deltas_m.shape == (len(arm.plan.positions) - 1, 3)
+    assert not participation.meant.deltas_m.any()
+
+
+def test_content_people_put_up_with_what_purposeful_ones_correct():
+    lenient = {'content_share': 1.0, 'min_push_m': 0.001}
+    content, _ = played('content', **lenient)
+    purposeful, _ = played('purposeful', **lenient)
+    assert content.pushes == 0
+    assert purposeful.pushes > 0
+
+
+def test_where_they_do_not_bother_the_arm_is_free():
+    participation = participation_of('purposeful', motor_noise_m=0.0)
+    participant = participation.participant
+    # All waypoints from the second on are off by as much: one push is enough.
+    shown = participant.ideal.copy()
+    shown[2:] += np.array([0.0, 0.05, 0.0])
+    arm = arm_of(participation, shown)
+    arm.play()
+    deltas = participation.meant.deltas_m
+    assert deltas.any(axis=1).tolist() == [False, True, *[False] * (len(deltas) - 2)]
+    times = arm.plan.times_sec
+    assert arm.strength(0.0, times[1]).max() == 0.0
+    assert arm.strength(times[1], times[2]).max() > 1.0
+    assert arm.strength(times[2] + 0.8).max() == 0.0
+    assert participation.pushes == 1
+
+
+def test_they_look_where_the_arm_really_is():
+    participation = participation_of('purposeful', motor_noise_m=0.0)
+    participant = participation.participant
+    shown = participant.ideal.copy()
+    shown[2:] += np.array([0.0, 0.05, 0.0])
+    # Somebody else has brought the arm there already.
+    arm = arm_of(participation, shown)
+    arm.play(until_sec=arm.plan.times_sec[1])
+    arm.displacement = np.array([0.0, -0.05, 0.0])
+    arm.play(from_sec=arm.plan.times_sec[1])
+    assert participation.pushes == 0
+
+
+@pytest.mark.parametrize('kind', ['model', 'lazy', 'purposeful'])
+def test_decisions_do_not_depend_on_how_often_they_are_asked(kind):
+    one, _ = played(kind)
+    other, _ = played(kind, arm={'step_sec': 0.0133})
+    assert one.pushes == other.pushes
+    tolerance_m = 0.003 if kind == 'purposeful' else 0.0
+    np.testing.assert_allclose(
+        one.meant.displacements_m, other.meant.displacements_m, atol=tolerance_m
     )
-    force = participation.act(time_ns + 10**9, plan.positions[-1])
-    assert force[0] > 5.0
-    show(participation, plan, state=PlaybackState.HOMING, time_ns=time_ns + 2 * 10**9)
-    participation.act(time_ns + 2 * 10**9, plan.positions[-1])
-    assert not participation.act(time_ns + 4 * 10**9, plan.positions[-1]).any()
 
 
-def test_an_arm_that_stands_is_not_pushed(participant, participation):
-    plan = participant.paths.initial_plan(7)
-    participation.see_plan(plan)
-    for state in (PlaybackState.IDLE, PlaybackState.HOMING, PlaybackState.FINISHED):
-        show(participation, plan, state=state, plan_time_sec=2.0)
-        assert participation.act(10, plan.positions[0]) is None
+def test_each_pass_is_another_one_and_each_seed_another_person():
+    participation, _ = played('model')
+    first = participation.meant
+    again = arm_of(participation, stamp_ns=8)
+    again.play()
+    assert participation.meant.plan_stamp_ns == 8
+    assert not np.allclose(first.deltas_m, participation.meant.deltas_m)
+    other, _ = played('model', seed=4)
+    assert not np.allclose(first.deltas_m, other.meant.deltas_m)
+    assert not np.allclose(participation.participant.theta, other.participant.theta)
+
+
+@pytest.mark.parametrize(
+    'state',
+    [PlaybackState.PAUSED, PlaybackState.FAULT, PlaybackState.STOPPED, PlaybackState.APPROACHING],
+)
+def test_an_arm_that_stands_is_let_go(state):
+    participation = participation_of('model')
+    arm = arm_of(participation)
+    until_sec = arm.plan.times_sec[1] + 0.6 * arm.plan.times_sec[1]
+    arm.play(until_sec=until_sec)
+    assert participation.status.state is ParticipantState.PUSHING
+    arm.stand(state, until_sec, at_sec=until_sec)
+    assert arm.strength(until_sec + 0.4).max() == 0.0
+    # What they meant for the next waypoint came to nothing: that is not silence.
+    arm.play(from_sec=until_sec + 1.0, until_sec=arm.plan.times_sec[3] + 0.1)
+    np.testing.assert_allclose(participation.meant.times_sec[0], arm.plan.times_sec[1])
+    assert arm.plan.times_sec[2] not in participation.meant.times_sec
+
+
+def test_another_plan_ends_what_was_meant_for_the_one_before():
+    participation = participation_of('model')
+    arm = arm_of(participation, follow=0.0)
+    until_sec = 1.5 * arm.plan.times_sec[1]
+    arm.play(until_sec=until_sec)
+    assert arm.strength()[-1] > 5.0
+    participant = participation.participant
+    another = GivingArm(participation, participant.paths.plan_of(participant.task.plan, 8))
+    another.play(from_sec=until_sec, until_sec=arm.plan.times_sec[2])
+    assert another.strength(until_sec + 0.4).max() == 0.0
+    assert participation.meant.plan_stamp_ns == 8
+    assert not len(participation.meant.times_sec)
+    another.play(from_sec=arm.plan.times_sec[2], until_sec=arm.plan.times_sec[3] + 0.1)
+    np.testing.assert_allclose(participation.meant.times_sec, arm.plan.times_sec[3:4])
+
+
+def test_who_has_not_thought_yet_watches():
+    participation, arm = played('purposeful', thinking=ThinkingForever())
+    assert not np.any(arm.forces)
+    assert participation.meant is None
+
+
+def test_an_arm_that_is_not_seen_is_not_pushed():
+    participation = participation_of('model')
+    arm = arm_of(participation)
+    arm.say(PlaybackState.PLAYING, 2.0, 10)
     assert participation.act(20, None) is None
 
 
-def test_a_hand_comes_and_goes_with_little_jerk_and_gives_up():
-    parameters = HandParameters(tremor_n=0.0, size_noise=0.0)
-    hand = Hand(parameters, np.random.default_rng(0))
-    hand.begin(0.0, np.array([0.2, 0.0, 0.0]), np.zeros(3))
-    times = np.arange(0.0, 7.0, 0.01)
-    forces = np.array([hand.force(time, np.zeros(3)) for time in times])
-    assert forces[:, 0].max() == pytest.approx(parameters.largest_force_n)
-    assert np.abs(np.diff(forces[:, 0])).max() < 1.2
-    assert not hand.is_pushing
-    assert forces[times > parameters.longest_sec + parameters.onset_sec + 0.02].max() == 0.0
-    assert forces[0].max() == 0.0
+def test_theta_comes_from_the_prior_a_preset_or_is_given():
+    drawn = Participant(ParticipantParameters(task='press', seed=5))
+    again = Participant(ParticipantParameters(task='press', seed=5, kind='lazy'))
+    np.testing.assert_array_equal(drawn.theta, again.theta)
+    assert drawn.task.theta.contains(drawn.theta)
+    preset = Participant(ParticipantParameters(task='press', preset='goal'))
+    np.testing.assert_array_equal(preset.theta, preset.task.presets['goal'])
+    given = Participant(ParticipantParameters(task='press', theta=(1.0, 0.0, 0.0, 0.0)))
+    np.testing.assert_array_equal(given.theta, [1.0, 0.0, 0.0, 0.0])
+    with pytest.raises(InvalidInputError, match='has 2 weights'):
+        Participant(ParticipantParameters(task='press', theta=(1.0, 0.0)))
+    with pytest.raises(UnknownNameError, match='goal_obstacle'):
+        Participant(ParticipantParameters(task='press', preset='none such'))
+    with pytest.raises(InvalidInputError, match='both'):
+        Participant(ParticipantParameters(task='press', preset='goal', theta=(1.0, 0.0, 0.0, 0.0)))
 
 
-def test_a_hand_that_sees_late_does_not_jerk():
-    hands = [Hand(HandParameters(tremor_n=0.0), np.random.default_rng(0)) for _ in range(2)]
-    for hand in hands:
-        hand.begin(0.0, np.array([0.03, 0.0, 0.0]), np.zeros(3))
-    prompt, late = hands
-    times = np.arange(0.0, 2.0, 0.01)
-    # A tool that drifts at 5 mm/s; the late one sees only every twelfth of its places.
-    seen = np.floor(times / 0.12 + 1e-9) * 0.12
-    for_prompt = [prompt.force(t, np.array([0.005 * t, 0.0, 0.0]))[0] for t in times]
-    for_late = [
-        late.force(t, np.array([0.005 * s, 0.0, 0.0]), s)[0]
-        for t, s in zip(times, seen, strict=True)
-    ]
-    assert np.abs(np.array(for_prompt) - for_late)[50:].max() < 0.6
-
-
-def test_who_is_not_content_pushes():
-    # They seldom think of anything else than pushes that are not worth it.
-    picky = ParticipantParameters(
-        task='press', beta=0.1, effort=1000.0, seed=2, smallest_correction_m=0.06
-    )
-    deciding = Participant(picky)
-    plan = deciding.paths.initial_plan(1)
-    assert all(deciding.decide(plan) for _ in range(3))
-
-
-def test_hands_differ_in_how_far_they_push():
-    pulls = []
-    for seed in range(8):
-        hand = Hand(HandParameters(tremor_n=0.0), np.random.default_rng(seed))
-        hand.begin(0.0, np.array([0.03, 0.0, 0.0]), np.zeros(3))
-        pulls.append(hand.force(0.6, np.zeros(3))[0])
-    assert np.std(pulls) / np.mean(pulls) == pytest.approx(0.05, abs=0.04)
+def test_they_judge_by_features_as_soft_as_told():
+    soft = Participant(ParticipantParameters(task='press'))
+    assert soft.task.motor_noise_m == core.MOTOR_NOISE_M
+    sharp = Participant(ParticipantParameters(task='press', feature_noise_m=0.0))
+    assert sharp.task.motor_noise_m == 0.0

@@ -8,8 +8,10 @@ from itertools import pairwise
 import pytest
 from study_fixtures import small_protocol
 
+from reward_learning_ros.cli._session_commands import session_command, session_values
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.study.counterbalance import balanced_latin_square
+from reward_learning_ros.study.ledger import Ledger
 from reward_learning_ros.study.protocol import Condition, Goal
 from reward_learning_ros.study.protocol_file import protocol_text, read_protocol
 
@@ -114,3 +116,22 @@ def test_what_cannot_be_run_is_refused() -> None:
     many = tuple(Condition(name=f'c{index}') for index in range(50))
     with pytest.raises(InvalidInputError, match='at most 99'):
         small_protocol(conditions=many)
+
+
+@pytest.mark.parametrize('consent', ['', 'every_pass', 'first_pass'])
+def test_a_study_says_before_which_passes_a_person_consents(tmp_path, consent) -> None:
+    protocol = small_protocol(
+        consent=consent, arm='franka', participant_model='human', goals=(Goal(task='press'),)
+    )
+    path = tmp_path / 'study.yaml'
+    path.write_text(protocol_text(protocol))
+    assert read_protocol(path)[0] == protocol
+    ledger = Ledger.create(protocol, tmp_path / 'study')
+    record = ledger.next('p01')
+    command = session_command(session_values(ledger, record, tmp_path))
+    assert (f'--consent {consent}' in command) if consent else '--consent' not in command
+
+
+def test_no_study_lets_the_arm_move_without_consent() -> None:
+    with pytest.raises(UnknownNameError, match='every_pass'):
+        small_protocol(consent='none')

@@ -13,10 +13,15 @@ from study_fixtures import Page, made_up_posterior, read_page
 
 from reward_learning_ros import core
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError, install_command
-from reward_learning_ros.interface import Correction, ThetaSummary
+from reward_learning_ros.interface import (
+    ContactReport,
+    Correction,
+    PassCorrections,
+    ThetaSummary,
+)
 from reward_learning_ros.study.figure_style import publication_style
 from reward_learning_ros.study.report import session_report
-from reward_learning_ros.study.session_data import ABORTED, Fault, SessionData, Step
+from reward_learning_ros.study.session_data import ABORTED, Fault, PassOutcome, SessionData
 from reward_learning_ros.study.session_figures import timeline_figure
 
 
@@ -70,9 +75,10 @@ def whole_session(task: core.Task, **changes) -> SessionData:
             'final_plan': second,
             'sequences': (sequence,),
             'posterior': posterior,
-            'steps': (
-                Step(corrections=1, theta=theta, trajectory=first, latency_sec=0.8),
-                Step(corrections=2, theta=theta, reasons=('the chains disagree',)),
+            'passes': (
+                PassOutcome(pushes=1, theta=theta, trajectory=first, latency_sec=0.8),
+                PassOutcome(pushes=2, theta=theta, reasons=('the chains disagree',)),
+                PassOutcome(pushes=0, is_active=False),
             ),
             'theta_star': np.array(next(iter(task.presets.values()))),
             'beta_star': 10.0,
@@ -126,7 +132,8 @@ def test_numbers_and_figures_are_those_of_the_session(page: Page, session: Sessi
     mean, sd = session.posterior.table()[:2, 0]
     assert f'{mean:.3f} {sd:.3f}' in page.text
     assert f'Error of θ {session.error:.3f}' in page.text
-    assert f'Regret of the plan shown last {session.regret:.3f}' in page.text
+    assert f'Regret of the plan shown last {session.regret:.4f}' in page.text
+    assert f'unasked {session.unasked_regret:.4f}' in page.text
 
 
 @pytest.mark.parametrize('outcome', ['done', ABORTED])
@@ -138,6 +145,54 @@ def test_a_session_without_anything_has_a_report(press: core.Task, outcome: str)
     assert 'Nobody corrected the arm' in page.text
     assert 'plan before' in page.text
     assert 'Regret' not in page.text
+
+
+def recorded_pass(task: core.Task, told: list[int], pushed: list[int]) -> PassCorrections:
+    deltas = np.zeros((len(told), 3))
+    deltas[[told.index(waypoint) for waypoint in pushed], 1] = 0.0321
+    return PassCorrections(
+        plan_stamp_ns=1,
+        frame_id='fr3_link0',
+        tool_frame='fr3_hand_tcp',
+        times_sec=np.linspace(0.0, 20.0, len(task.plan))[told],
+        delta_positions=deltas,
+        delta_orientations=np.tile([0.0, 0.0, 0.0, 1.0], (len(told), 1)),
+    )
+
+
+def test_pushes_silence_and_what_is_not_known_are_told_apart(press: core.Task) -> None:
+    first = recorded_pass(press, told=[1, 2, 3, 5], pushed=[2, 5])
+    second = dataclasses.replace(recorded_pass(press, told=[1, 4], pushed=[4]), plan_stamp_ns=2)
+    contact = ContactReport(
+        plan_stamp_ns=2,
+        onset_ns=5,
+        onset_plan_sec=11.25,
+        duration_sec=1.5,
+        displacement_m=[0.0, 0.0321, 0.0],
+        peak_force_n=17.3,
+        confidence=0.4,
+        source='measured',
+    )
+    passes = tuple(PassOutcome(pushes=each.pushes, plan_stamp_ns=n + 1)
+                   for n, each in enumerate((first, second)))  # fmt: skip
+    data = whole_session(
+        press, corrections=(first, second), contacts=(contact,), passes=passes, posterior=None
+    )
+    text = read_page(session_report(data)).text
+    assert 'pass 1 · 3.2 · ? 3.2' in text
+    assert 'pass 2 · ? ? 3.2 ?' in text
+    assert '1 2 11.25 1.50 17.3 3.2 0.40 (unsure)' in text
+
+
+def test_intervals_stand_beside_those_of_the_prior(page: Page, session: SessionData) -> None:
+    low, _, high = session.prior.quantiles
+    assert f'prior {low[0]:.2f} to {high[0]:.2f}' in page.text
+    theta = session.passes[0].theta
+    assert theta is not None
+    low, _, high = theta.quantiles
+    assert f'pass 1 {low[0]:.2f} to {high[0]:.2f}' in page.text
+    assert f'{session.learned_share_of(theta):.0%}' in page.text
+    assert 'nothing yet (undone)' in page.text
 
 
 def test_what_people_wrote_is_no_markup(press: core.Task) -> None:
@@ -186,13 +241,13 @@ def test_what_was_not_given_is_said_in_words(press: core.Task) -> None:
 
 
 @pytest.mark.parametrize('count', [1, 3])
-def test_an_axis_of_corrections_shows_whole_numbers(press: core.Task, count: int) -> None:
+def test_an_axis_of_passes_shows_whole_numbers(press: core.Task, count: int) -> None:
     data = whole_session(press, theta_star=None, beta_star=None, ideal=None)
-    steps = (dataclasses.replace(data.steps[0], corrections=count),)
+    passes = (data.passes[0],) * count
     with publication_style():
-        figure = timeline_figure(dataclasses.replace(data, steps=steps))
+        figure = timeline_figure(dataclasses.replace(data, passes=passes))
         ticks = figure.axes[0].get_xticks()
-    assert count in ticks
+    assert {0, count} <= set(ticks)
     assert all(tick == round(tick) for tick in ticks)
 
 

@@ -79,8 +79,9 @@ def test_rows_are_what_learning_says_of_each_session(paths, tmp_path):
     learner = Learner(paths)
     learner.add_plan(plan)
     for correction in corrections:
-        learner.add_correction(correction)
-    parameters = LearningParameters(**LEARNING, method='ignore')
+        learner.add_corrections(correction)
+    # The session says nothing of the human model: it was the paper's.
+    parameters = LearningParameters(**LEARNING, method='ignore', human_model='paper')
     mean = learn(parameters, learner.sequences(), threads=1).posterior.mean
     # To the last digit.
     assert [float(row[f'theta_{name}']) for name in paths.task.feature_names] == mean.tolist()
