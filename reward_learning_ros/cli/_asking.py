@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.parameters.arms import SIMULATED
+from reward_learning_ros.session.processes import check_ros
 
 if TYPE_CHECKING:
     from reward_learning_ros.cli.recover import RecoverParameters
@@ -102,10 +102,7 @@ class _Asking:
 @contextlib.contextmanager
 def _asking(namespace: str) -> Iterator[_Asking]:
     """Make a node in a namespace, and end it."""
-    if importlib.util.find_spec('rclpy') is None:
-        raise RewardLearningError(
-            'no ROS 2 in this Python; `reward_learning doctor` tells what to do'
-        )
+    check_ros()
     import rclpy
     from rclpy.context import Context
     from rclpy.executors import SingleThreadedExecutor

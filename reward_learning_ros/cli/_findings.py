@@ -239,8 +239,10 @@ def available_memory_gb(path: Path = Path('/proc/meminfo')) -> float | None:
 
 def network_findings(environment: Mapping[str, str] = os.environ) -> list[Finding]:
     """Tell the ROS domain and how far its discovery reaches."""
+    from reward_learning_ros.session.processes import is_domain
+
     domain = environment.get('ROS_DOMAIN_ID', '') or '0'
-    is_valid = domain.isdecimal() and int(domain) <= 232
+    is_valid = is_domain(domain)
     if environment.get('ROS_LOCALHOST_ONLY', '0') == '1':
         reach = 'LOCALHOST (ROS_LOCALHOST_ONLY=1)'
     elif environment.get('ROS_DISTRO') == 'humble':

@@ -41,7 +41,7 @@ class DoctorParameters(Parameters):
         description='The arm of the session that should start',
         choices=ARMS,
     )
-    namespace: str = parameter('', description='ROS namespace of the arm')
+    namespace: str = parameter('', description='ROS namespace of the arm', is_namespace=True)
     seconds: float = parameter(
         2.0,
         description='How long to listen to the topics of the arm',

@@ -26,7 +26,9 @@ class RecoverParameters(Parameters):
     """Which arm is recovered."""
 
     arm: str = parameter(FRANKA, description='Which arm it is', choices=ARMS)
-    namespace: str = parameter('', description='ROS namespace of the arm and its session')
+    namespace: str = parameter(
+        '', description='ROS namespace of the arm and its session', is_namespace=True
+    )
     controllers: tuple[str, ...] = parameter(
         (STATE_BROADCASTER, ARM_CONTROLLER),
         description='Controllers that are activated again',

@@ -8,7 +8,6 @@ launch arguments.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import time
@@ -51,36 +50,27 @@ def run(options: argparse.Namespace) -> int:
     """Run a session to its end and return the exit code.
 
     Raises:
-        RewardLearningError: There is no ROS 2, a parameter is refused, or a node keeps dying.
+        RewardLearningError: There is no ROS 2, a parameter is refused, another session runs, or
+            a node keeps dying.
     """
-    if importlib.util.find_spec('rclpy') is None:
-        raise RewardLearningError(
-            'no ROS 2 in this Python; `reward_learning doctor` tells what to do'
-        )
     from rich.console import Console
 
-    from reward_learning_ros.core.tasks import load_task
-    from reward_learning_ros.session.description import begin
+    from reward_learning_ros.session.folder import SessionFolder
     from reward_learning_ros.session.outcome import conclude, has_ended
+    from reward_learning_ros.session.processes import check_ros
     from reward_learning_ros.session.terminal import summary_lines
 
     console = Console(stderr=options.json)
     _check_resume(options)
-    given = SessionParameters() if options.resume else from_arguments(SessionParameters, options)
-    folder, config, description = begin(given, options.resume)
-    try:
-        # Interrupted between its end and its report, it lacks only the report.
-        if not (options.resume and has_ended(folder)):
-            # Beside the nodes of a session, which keep the cores busy, this takes much longer.
-            load_task(config.task).prepare()
-            _conduct(config, description, folder, console)
-    except KeyboardInterrupt:
-        console.print(
-            f'Interrupted. To go on: reward_learning session --resume {folder.path}',
-            highlight=False,
-            soft_wrap=True,
-        )
-        raise
+    if options.resume:
+        folder = SessionFolder(path=options.resume.absolute())
+        given = folder.read_configuration()
+    else:
+        given = from_arguments(SessionParameters, options)
+    domain = check_ros()
+    # Interrupted between its end and its report, it lacks only the report.
+    if options.resume is None or folder.is_complete or not has_ended(folder):
+        folder = _run_nodes(given, options.resume, domain, console)
     with console.status('learning once more from the recording, and writing the report'):
         summary = conclude(folder)
     if options.json:
@@ -88,6 +78,34 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(*summary_lines(summary), folder.report, sep='\n')
     return 0
+
+
+def _run_nodes(
+    given: SessionParameters, resume: Path | None, domain: int, console: Console
+) -> SessionFolder:
+    """Run the nodes of a session until it has ended, and return its folder."""
+    from reward_learning_ros.core.tasks import load_task
+    from reward_learning_ros.session.description import begin
+    from reward_learning_ros.session.lock import session_lock
+
+    who = f'{given.study}/{given.participant} in {Path(given.sessions).absolute()}'
+    with session_lock(domain, given.namespace, who) as lock:
+        folder, config, description = begin(given, resume)
+        lock.words = str(folder.path)
+        try:
+            # Beside the nodes of a session, which keep the cores busy, this takes much longer.
+            load_task(config.task).prepare()
+            _conduct(config, description, folder, console)
+        except KeyboardInterrupt:
+            console.print(
+                f'Interrupted. To go on: reward_learning session --resume {folder.path}\n'
+                f'To end it here: reward_learning conclude {folder.path}',
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
+            raise
+    return folder
 
 
 def _check_resume(options: argparse.Namespace) -> None:

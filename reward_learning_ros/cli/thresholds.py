@@ -23,7 +23,7 @@ HELP = 'set the collision thresholds of a real arm'
 class ThresholdsParameters(ThresholdParameters):
     """The thresholds, and the arm whose they are."""
 
-    namespace: str = parameter('', description='ROS namespace of the arm')
+    namespace: str = parameter('', description='ROS namespace of the arm', is_namespace=True)
     stop_torque_nm: tuple[float, ...] = parameter(
         STOP_TORQUE_NM,
         description='External torque of each joint at which playback holds',

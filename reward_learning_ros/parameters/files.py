@@ -73,16 +73,7 @@ def mapping_from_file(
     Raises:
         InvalidInputError: The file cannot be read or has neither layout.
     """
-    try:
-        content = read_yaml(Path(path))
-    except YamlError as error:
-        raise InvalidInputError(f'parameter file {path}: {error}') from error
-    if content is None:
-        return {}
-    if not isinstance(content, Mapping):
-        raise InvalidInputError(
-            f'{path}: must be a mapping of parameters, not {type(content).__name__}'
-        )
+    content = _content(path)
     sections = list(_ros_sections(content, ''))
     if not sections:
         return {str(key): value for key, value in content.items()}
@@ -102,6 +93,37 @@ def mapping_from_file(
         for key, value in mapping.items()
         if key in known or key.split('.')[0] not in Parameters.ROS_OWN
     }
+
+
+def check_nodes(path: str | Path, nodes: Iterable[str]) -> None:
+    """Refuse a file with a section for a node that does not exist.
+
+    Args:
+        path: The file.
+        nodes: All nodes that it may have sections for.
+
+    Raises:
+        InvalidInputError: It has another one, or cannot be read.
+    """
+    known = sorted(nodes)
+    for name, _ in _ros_sections(_content(path), ''):
+        if not any(_section_applies(name, node) for node in known):
+            raise InvalidInputError(f'{path}: no node {name}; known: {", ".join(known)}')
+
+
+def _content(path: str | Path) -> Mapping[Any, Any]:
+    """Return what a file holds, empty if it holds nothing."""
+    try:
+        content = read_yaml(Path(path))
+    except YamlError as error:
+        raise InvalidInputError(f'parameter file {path}: {error}') from error
+    if content is None:
+        return {}
+    if not isinstance(content, Mapping):
+        raise InvalidInputError(
+            f'{path}: must be a mapping of parameters, not {type(content).__name__}'
+        )
+    return content
 
 
 def _ros_sections(content: Mapping[Any, Any], prefix: str) -> Iterable[tuple[str, dict[str, Any]]]:

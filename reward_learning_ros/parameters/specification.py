@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
+import re
 import sys
 import types
 import typing
@@ -15,6 +16,9 @@ from reward_learning_ros.core.errors import InvalidInputError
 
 _METADATA_KEY = 'reward_learning_ros.parameter'
 _MAX_TEXT = 200
+# As ROS 2 allows them; a slash at the front is understood.
+_NAMESPACE = re.compile(r'/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
+_MAX_NAMESPACE = 200
 _NAMES_OF_TYPES = {
     bool: 'true or false',
     int: 'a whole number',
@@ -52,6 +56,7 @@ class Specification:
     choices: tuple[Any, ...]
     unit: str
     read_only: bool
+    is_namespace: bool
 
     @property
     def is_required(self) -> bool:
@@ -63,6 +68,8 @@ class Specification:
         """The range or the choices in words, empty if there are none."""
         if self.choices:
             return 'one of ' + ', '.join(map(str, self.choices))
+        if self.is_namespace:
+            return 'letters, digits and "_", no part of it beginning with a digit'
         if self.minimum is not None and self.maximum is not None:
             return f'{self.minimum} to {self.maximum}'
         if self.minimum is not None:
@@ -114,6 +121,8 @@ class Specification:
             raise self.refusal(whole, hint=_hint(self.type, value))
         if self.choices and exact not in self.choices:
             raise self.refusal(whole)
+        if self.is_namespace and exact and not _is_namespace(exact):
+            raise self.refusal(whole)
         if self.minimum is not None and exact < self.minimum:
             raise self.refusal(whole)
         if self.maximum is not None and exact > self.maximum:
@@ -123,6 +132,10 @@ class Specification:
     def refusal(self, value: object, hint: str = '') -> ParameterError:
         """Return the error that refuses a value."""
         return ParameterError(self.owner, self.name, value, self.allowed + hint)
+
+
+def _is_namespace(text: str) -> bool:
+    return len(text) <= _MAX_NAMESPACE and bool(_NAMESPACE.fullmatch(text))
 
 
 def _fits(value: object) -> bool:
@@ -148,6 +161,8 @@ def _hint(expected: type, value: object) -> str:
             return ''
         # YAML 1.1 wants a point and a signed exponent in a number.
         return f'; YAML reads {value} as text, write {number!r}' if 'e' in value.lower() else ''
+    if expected is int and isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return ', and of 64 bits'
     return ''
 
 
@@ -180,6 +195,7 @@ def parameter(
     choices: tuple[Any, ...] = (),
     unit: str = '',
     read_only: bool = False,
+    is_namespace: bool = False,
 ) -> Any:
     """Describe a field of a `Parameters` dataclass.
 
@@ -194,6 +210,7 @@ def parameter(
         choices: The only values allowed.
         unit: Unit of the value, such as `m/s`.
         read_only: Whether a running node refuses to change it.
+        is_namespace: Whether it must be a namespace of ROS 2, or empty.
     """
     metadata = {
         _METADATA_KEY: {
@@ -203,6 +220,7 @@ def parameter(
             'choices': tuple(choices),
             'unit': unit,
             'read_only': read_only,
+            'is_namespace': is_namespace,
         }
     }
     return dataclasses.field(default=default, metadata=metadata)

@@ -39,6 +39,7 @@ from reward_learning_ros.parameters import (
     text_of,
 )
 from reward_learning_ros.parameters.arms import FRANKA, SIMULATED
+from reward_learning_ros.parameters.files import check_nodes
 from reward_learning_ros.session.folder import SessionFolder, open_folder
 from reward_learning_ros.session.parameters import SessionParameters
 from reward_learning_ros.session.protection import link, refuse_beyond_limits, refuse_protected
@@ -50,6 +51,7 @@ RECORDER = 'session_recorder'
 PLAYBACK = 'trajectory_playback'
 # Of a real arm: everything that franka.launch.py starts.
 BRINGUP = 'franka_bringup'
+_RVIZ = 'rviz2'
 
 # Of the arm's state and of its clock, in simulated time; must divide 1000.
 _FAST_STATE_RATE_HZ = 200
@@ -267,6 +269,8 @@ def _told_parameters(config: SessionParameters, names: Iterable[str]) -> dict[st
     told: dict[str, dict[str, Any]] = {name: {} for name in names}
     if not file:
         return told
+    # One that this session lacks, such as the simulated participant, may be in it all the same.
+    check_nodes(file, (*_PARAMETERS, _RVIZ))
     for name, values in told.items():
         values |= mapping_from_file(_PARAMETERS[name], file, node=name)
         refuse_protected(file, name, values)
@@ -314,9 +318,9 @@ def _rviz(config: SessionParameters) -> NodeDescription:
     if not layout.is_file():
         raise InvalidInputError(f'{layout} is not there; allowed: rviz false')
     return NodeDescription(
-        package='rviz2',
-        executable='rviz2',
-        name='rviz2',
+        package=_RVIZ,
+        executable=_RVIZ,
+        name=_RVIZ,
         namespace=config.namespace,
         arguments=('-d', str(layout), '-f', f'{config.joint_prefix}_link0'),
         parameters={'use_sim_time': True} if config.uses_simulated_time else {},

@@ -15,6 +15,7 @@ from typing import Any
 
 import reward_learning_ros
 from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.core.yaml_text import YamlError, read_yaml
 from reward_learning_ros.parameters import to_mapping
 from reward_learning_ros.session.parameters import SessionParameters, session_from_mapping
 
@@ -99,16 +100,17 @@ class SessionFolder:
         Raises:
             InvalidInputError: There is none, or it cannot be read.
         """
-        import yaml
-
+        file = self.configuration
+        if not file.is_file():
+            raise InvalidInputError(f'{self.path} holds no session: there is no {file.name}')
         try:
-            content = yaml.safe_load(self.configuration.read_text(encoding='utf-8'))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            reason = ' '.join(str(error).split())
-            raise InvalidInputError(f'{self.path} is no session: {reason}') from error
+            # It is written by a program, whose texts that look like 1e5 are texts.
+            content = read_yaml(file, exponents=False)
+        except YamlError as error:
+            raise InvalidInputError(f'{file}: {error}') from error
         for section in ('session', 'nodes', 'versions'):
             if not isinstance(content, dict) or not isinstance(content.get(section), dict):
-                raise InvalidInputError(f'{self.configuration} has no section {section!r}')
+                raise InvalidInputError(f'{file} has no section {section!r}')
         if content.get('format') != FORMAT:
             raise InvalidInputError(
                 f'{self.configuration} has format {content.get("format")!r}; allowed: {FORMAT}'

@@ -134,7 +134,7 @@ class SessionParameters(Parameters):
         maximum=100.0,
     )
     rviz: bool = parameter(False, description='Whether to open RViz')
-    namespace: str = parameter('', description='Namespace of all nodes')
+    namespace: str = parameter('', description='Namespace of all nodes', is_namespace=True)
     robot_type: str = parameter(
         'fr3', description='Kind of the Franka arm, as franka_ros2 names it'
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib.util
 import json
 import os
 import shutil
@@ -14,13 +15,17 @@ import time
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 from reward_learning_ros.session.description import PACKAGE, NodeDescription
 
 # How much of a log is read for a node's last words.
 _TAIL_BYTES = 4096
 _LAST_LINES = 3
 _PR_SET_PDEATHSIG = 1
+_DOMAIN = 'ROS_DOMAIN_ID'
+_MIDDLEWARE = 'RMW_IMPLEMENTATION'
+# Ports are 16 bits, and each domain has 250 from 7400 on (DDSI-RTPS 2.5, 9.6.2.3).
+_LAST_DOMAIN = 232
 # Loaded here: between fork and exec nothing may be imported.
 _LIBC = ctypes.CDLL(None) if sys.platform == 'linux' else None
 
@@ -152,6 +157,41 @@ def _popen(command: list[str], log: BinaryIO) -> subprocess.Popen[bytes]:
         'env': environment(),
     }
     return subprocess.Popen(command, preexec_fn=prepare, **options)
+
+
+def check_ros() -> int:
+    """Check what the environment says of ROS, and return its domain.
+
+    Raises:
+        InvalidInputError: There is no such domain.
+        RewardLearningError: There is no ROS 2, or none with this middleware.
+    """
+    if importlib.util.find_spec('rclpy') is None:
+        raise RewardLearningError(
+            'no ROS 2 in this Python; `reward_learning doctor` tells what to do'
+        )
+    text = os.environ.get(_DOMAIN, '') or '0'
+    if not is_domain(text):
+        raise InvalidInputError(f'{_DOMAIN} is {text!r}; it must be from 0 to {_LAST_DOMAIN}')
+    if middleware := os.environ.get(_MIDDLEWARE, ''):
+        # Where it is not installed, ROS ends the process that asks for it.
+        done = subprocess.run(
+            [sys.executable, '-c', 'from rclpy.context import Context; Context().init([])'],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode:
+            raise RewardLearningError(
+                f'{_MIDDLEWARE} is {middleware!r}, and ROS cannot start with it: install it, or '
+                'unset the variable to use the default'
+            )
+    return int(text)
+
+
+def is_domain(text: str) -> bool:
+    """Tell whether a text is the number of a ROS domain, which has ports of its own."""
+    return text.isascii() and text.isdecimal() and len(text) <= 3 and int(text) <= _LAST_DOMAIN
 
 
 def environment() -> dict[str, str]:

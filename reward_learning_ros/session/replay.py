@@ -34,7 +34,9 @@ class ReplayParameters(Parameters):
     method: str = parameter('', description='Sampler; empty is that of the session')
     dependence: str = parameter('', description='Kind of corrections; empty is as in the session')
     namespace: str = parameter(
-        'replay', description='Namespace of all nodes: apart from a session that runs'
+        'replay',
+        description='Namespace of all nodes: apart from a session that runs',
+        is_namespace=True,
     )
 
 

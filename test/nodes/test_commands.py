@@ -13,6 +13,7 @@ from sensor_msgs.msg import JointState
 
 from reward_learning_ros.cli.main import main
 from reward_learning_ros.nodes import names
+from reward_learning_ros.session.lock import session_lock
 
 COMMAND = [sys.executable, '-c', 'from reward_learning_ros.cli.main import main; exit(main())']
 
@@ -34,7 +35,7 @@ def run(environment, *arguments):
         (['--max-passes', '0'], 'max_passes = 0'),
         (['--participant', '../p1'], "participant = '../p1'"),
         (['--task', 'imagined'], 'imagined'),
-        (['--resume', '.'], 'is no session'),
+        (['--resume', '.'], 'holds no session'),
         (['--resume', '.', '--task', 'press'], 'not allowed with it: --task'),
     ],
 )
@@ -44,6 +45,37 @@ def test_a_bad_option_is_refused_before_anything_starts(tmp_path, arguments, wor
     said = capsys.readouterr()
     assert (code, said.out) == (2, '')
     assert words in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ('variable', 'value', 'code'),
+    [
+        ('ROS_DOMAIN_ID', 'abc', 2),
+        ('ROS_DOMAIN_ID', '-1', 2),
+        ('ROS_DOMAIN_ID', '233', 2),
+        ('RMW_IMPLEMENTATION', 'rmw_imagined_cpp', 1),
+    ],
+)
+def test_an_environment_that_ros_cannot_start_in_is_refused_in_one_line(
+    tmp_path, monkeypatch, capsys, variable, value, code
+):
+    monkeypatch.setenv(variable, value)
+    for command in (['session', '--sessions', str(tmp_path)], ['recover']):
+        assert main(command) == code
+        said = capsys.readouterr().err
+        assert f"{variable} is '{value}'" in said
+        assert said.count('\n') == 1
+    # Nothing was begun: the trial's number is still free.
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_session_beside_another_one_is_refused(environment, tmp_path):
+    with session_lock(int(environment['ROS_DOMAIN_ID']), '', 'pilot/p01'):
+        done = run(environment, 'session', '--sessions', str(tmp_path))
+    assert done.returncode == 1
+    assert 'a session runs already in ROS domain' in done.stderr
+    assert 'pilot/p01' in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

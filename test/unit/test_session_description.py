@@ -193,6 +193,15 @@ def test_a_parameter_file_cannot_switch_off_what_protects(
             nodes(parameters_file=file, **choices)
 
 
+def test_a_parameter_file_for_a_node_that_does_not_exist_is_refused(nodes, tmp_path):
+    for node in ('trajectory_playbck', '/lab/recorder', '/*/imagined'):
+        file = parameter_file(tmp_path, node, speed_scale=0.1)
+        with pytest.raises(InvalidInputError, match=f'no node .*{re.escape(node)}; known: corr'):
+            nodes(parameters_file=file)
+    # One that only other sessions have is no mistake.
+    nodes(parameters_file=parameter_file(tmp_path, 'simulated_arm', seed=3), **FRANKA)
+
+
 @pytest.mark.parametrize(
     ('node', 'key', 'value', 'allowed'),
     [

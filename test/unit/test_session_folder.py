@@ -8,6 +8,8 @@ import os
 import pytest
 import yaml
 
+from reward_learning_ros.cli.doctor import DoctorParameters
+from reward_learning_ros.cli.recover import RecoverParameters
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import ParameterError, to_mapping
 from reward_learning_ros.session.folder import create_folder, open_folder, write_whole
@@ -26,6 +28,14 @@ def config(tmp_path):
 def test_a_name_that_is_no_safe_folder_is_refused(field, name):
     with pytest.raises(ParameterError, match=field):
         SessionParameters(**{field: name})
+
+
+@pytest.mark.parametrize('name', ['a b!', 'a/', '//a', '1a', 'a//b', 'a/2', 'ä', '~a', 'a' * 201])
+@pytest.mark.parametrize('parameters', [SessionParameters, DoctorParameters, RecoverParameters])
+def test_a_namespace_that_ros_would_refuse_is_refused_by_name(parameters, name):
+    with pytest.raises(ParameterError, match=r'^namespace = .*must be text, letters, digits'):
+        parameters(namespace=name)
+    assert parameters(namespace='/lab_2/left').namespace == '/lab_2/left'
 
 
 def test_trials_are_counted_on(config):
@@ -75,7 +85,7 @@ def test_the_configuration_reads_back_with_versions_and_nodes(config):
 
 def test_only_an_unfinished_session_goes_on(config, tmp_path):
     folder, resolved = create_folder(config)
-    with pytest.raises(InvalidInputError, match='is no session'):
+    with pytest.raises(InvalidInputError, match='holds no session'):
         open_folder(config, folder.path)
     folder.write_configuration(resolved, {})
     assert open_folder(config, folder.path) == (folder, resolved)
@@ -90,6 +100,16 @@ def test_a_configuration_of_another_format_is_refused(config):
     folder.configuration.write_text('format: 99\nsession: {}\nnodes: {}\nversions: {}\n')
     with pytest.raises(InvalidInputError, match='format 99'):
         folder.read_configuration()
+
+
+@pytest.mark.parametrize(
+    'text', ['[' * 5000, 'a: &a [*a]', '\x00', 'a: b: c', 'session: 1', '2020-99-99', '"\ud800"']
+)
+def test_a_configuration_that_cannot_be_read_is_said_with_its_file(config, text):
+    folder, _ = create_folder(config)
+    folder.configuration.write_text(text, errors='surrogatepass')
+    with pytest.raises(InvalidInputError, match=str(folder.configuration)):
+        folder.read()
 
 
 def test_a_summary_is_json_or_not_written(config):
