@@ -378,7 +378,7 @@ def test_a_text_that_does_not_read_is_refused(name, text):
 
 @pytest.mark.parametrize('value', [10**30, 2**63, -(2**63) - 1])
 def test_a_whole_number_that_no_node_can_have_is_refused(value):
-    with pytest.raises(ParameterError, match='count = .*64 bits'):
+    with pytest.raises(ParameterError, match=r'count = .*64 bits'):
         dataclasses.replace(Unbounded(), count=value)
 
 
