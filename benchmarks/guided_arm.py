@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from benchmarks.pushed_arm import TICK_CYCLES, Station
 from reward_learning_ros.arm import simulation_kernels as kernels
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.arm.playback import Playback, PlaybackParameters
+from reward_learning_ros.arm.playback.parameters import PlaybackParameters
+from reward_learning_ros.arm.playback.playback import Playback
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
 from reward_learning_ros.interface import Deformation, Plan, PlaybackState
 from reward_learning_ros.sensing.arrivals import interleave

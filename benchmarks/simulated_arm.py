@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from reward_learning_ros.arm.playback import Now, Playback, PlaybackParameters
+from reward_learning_ros.arm.playback.parameters import PlaybackParameters
+from reward_learning_ros.arm.playback.playback import Playback
+from reward_learning_ros.arm.playback.time_law import Now
 from reward_learning_ros.arm.simulation import CYCLE_SEC, SimulatedArm
 from reward_learning_ros.interface import JointTrajectory, Plan, PlaybackState
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from reward_learning_ros.core.convergence import Figures, reported_figures
+
 STATISTICS = ('mean', 'sd', '5%', '50%', '95%')
 # Beyond these a posterior should not be trusted.
 MAX_R_HAT = 1.05
@@ -99,21 +101,12 @@ class Posterior:
 
     @cached_property
     def diagnostics(self) -> dict[str, Any]:
-        """R̂ and bulk and tail ESS of θ and β (by ArviZ), and what the sampler counted."""
-        # ArviZ takes seconds to import: only who asks waits for it.
-        import arviz
-
+        """R̂ and bulk and tail ESS of θ and β, and what the sampler counted."""
         components = self.chains.shape[2] + (0 if self.beta_is_fixed else 1)
-        result: dict[str, Any] = {}
-        for key, function in (
-            ('r_hat', arviz.rhat),
-            ('ess_bulk', lambda draws: arviz.ess(draws, method='bulk')),
-            ('ess_tail', lambda draws: arviz.ess(draws, method='tail')),
-        ):
-            values = np.full(self.chains.shape[2] + 1, np.nan)
-            for index in range(components):
-                values[index] = float(function(self._component(index)))
-            result[key] = values
+        table = np.full((len(Figures._fields), self.chains.shape[2] + 1), np.nan)
+        for index in range(components):
+            table[:, index] = reported_figures(self._component(index))
+        result: dict[str, Any] = dict(zip(Figures._fields, table, strict=True))
         result['max_r_hat'] = float(np.nanmax(result['r_hat']))
         result['min_ess_bulk'] = float(np.nanmin(result['ess_bulk']))
         result['min_ess_tail'] = float(np.nanmin(result['ess_tail']))

@@ -335,6 +335,8 @@ def _status_before(bag: str, topic: str) -> SessionStatus | None:
     """Return what the session did last, by its recording; None if it only begins."""
     if not bag or not Path(bag).is_dir():
         return None
+    # With its kernels it takes as long to import as all the rest: only who goes on waits for it.
+
     found = None
     try:
         with BagReader(Path(bag)) as reader:

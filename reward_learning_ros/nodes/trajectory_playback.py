@@ -20,9 +20,11 @@ from std_srvs.srv import Trigger
 
 from reward_learning_ros.arm.controllers import STATE_BROADCASTER
 from reward_learning_ros.arm.description import JOINT_COUNT
-from reward_learning_ros.arm.playback import STARTABLE, Now, Playback, PlaybackRefusedError
+from reward_learning_ros.arm.playback.drive import PlaybackRefusedError
 from reward_learning_ros.arm.playback.pilot import MOVING
+from reward_learning_ros.arm.playback.playback import STARTABLE, Playback
 from reward_learning_ros.arm.playback.requests import RequestAges
+from reward_learning_ros.arm.playback.time_law import Now
 from reward_learning_ros.arm.preflight import (
     START_POSE,
     STIFFNESS,

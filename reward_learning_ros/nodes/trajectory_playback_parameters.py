@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reward_learning_ros.arm.playback import PlaybackParameters
+from reward_learning_ros.arm.playback.parameters import PlaybackParameters
 from reward_learning_ros.arm.preflight import PreflightParameters
 from reward_learning_ros.parameters import ParameterError, parameter
 from reward_learning_ros.parameters.thresholds import WATCH_TIMEOUT_SEC

@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from helpers.ros import PrivateRos
-from reward_learning_ros.interface import PlaybackState
+from reward_learning_ros.interface import PlaybackState, SessionState
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
     playback_status_from_message,
@@ -123,7 +123,13 @@ class OperatedSession:
 
     @property
     def is_playing(self) -> bool:
-        return self.playback is not None and self.playback.state is PlaybackState.PLAYING
+        """Whether playback plays, and the session says so too: each is heard by itself."""
+        return (
+            self.playback is not None
+            and self.playback.state is PlaybackState.PLAYING
+            and self.session is not None
+            and self.session.state is SessionState.PLAYING
+        )
 
     @property
     def is_moving(self) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from helpers.domains import claimed_domain
 from helpers.sessions import OperatedSession
 
-from reward_learning_ros.interface import PlaybackState, SessionState
+from reward_learning_ros.interface import PlaybackState
 from reward_learning_ros.nodes import names
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.recording import read_recording
@@ -42,13 +42,14 @@ def session(tmp_path):
         session.close()
 
 
-def is_early_in_a_pass(session) -> bool:
-    return session.is_playing and session.is_moving and session.playback.progress < 0.4
+def is_in_mid_motion(session) -> bool:
+    """Whether more is left of the plan than the arm moves on after a death: 6 of its 20 s."""
+    return session.is_playing and session.is_moving and session.playback.progress < 0.7
 
 
 def kill(session, node: str) -> None:
     """Kill a node in mid-motion and see the arm hold, the others stay, and the session go on."""
-    session.wait_until(lambda: is_early_in_a_pass(session))
+    session.wait_until(lambda: is_in_mid_motion(session))
     before = {name: session.pid_of(name) for name in NODES}
     passes = session.session.passes
     os.kill(before[node], signal.SIGKILL)
@@ -101,7 +102,6 @@ def test_killed_nodes_come_back_and_an_interrupted_session_goes_on(session):
     session.session = session.playback = None
     session.start('--resume', str(folder.path))
     session.wait_until(lambda: session.is_playing and session.is_moving)
-    assert session.session.state is SessionState.PLAYING
     assert session.session.passes >= passes
     assert session.session.corrections >= pushes
     assert session.call(names.SESSION_FINISH_SERVICE).success

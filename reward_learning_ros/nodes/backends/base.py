@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from reward_learning_ros.arm.playback import Command
+from reward_learning_ros.arm.playback.motion import Command
 
 
 class Backend(Protocol):

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.arm.playback import Command
+from reward_learning_ros.arm.playback.motion import Command
 from reward_learning_ros.interface import JointReading, PoseReading
 from reward_learning_ros.nodes.arm_names import CRISP_TARGET_JOINT_TOPIC, CRISP_TARGET_POSE_TOPIC
 from reward_learning_ros.nodes.conversions import (

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from reward_learning_ros.arm import simulation_kernels as kernels
-from reward_learning_ros.arm.playback import Command, Now, Playback, PlaybackParameters
+from reward_learning_ros.arm.playback.motion import Command
+from reward_learning_ros.arm.playback.parameters import PlaybackParameters
+from reward_learning_ros.arm.playback.playback import Playback
+from reward_learning_ros.arm.playback.time_law import Now
 from reward_learning_ros.arm.simulation import SimulatedArm
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
 from reward_learning_ros.interface import JointTrajectory, Plan, PlaybackState

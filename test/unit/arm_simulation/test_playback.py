@@ -9,7 +9,8 @@ import pytest
 from playback_bench import SECOND_NS, Bench, straight_plan
 
 from reward_learning_ros.arm.limits import JOINT_ACCELERATION_RAD_S2
-from reward_learning_ros.arm.playback import PlaybackParameters, PlaybackRefusedError
+from reward_learning_ros.arm.playback.drive import PlaybackRefusedError
+from reward_learning_ros.arm.playback.parameters import PlaybackParameters
 from reward_learning_ros.interface import Deformation, PlaybackState
 from reward_learning_ros.sensing.timeline import planned_position_m
 

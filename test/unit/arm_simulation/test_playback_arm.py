@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from playback_bench import Bench, straight_plan
 
-from reward_learning_ros.arm.playback import PlaybackParameters, PlaybackRefusedError
+from reward_learning_ros.arm.playback.drive import PlaybackRefusedError
+from reward_learning_ros.arm.playback.parameters import PlaybackParameters
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
 from reward_learning_ros.interface import PlaybackState
 

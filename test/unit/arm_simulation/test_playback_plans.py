@@ -7,7 +7,7 @@ import pytest
 from playback_bench import Bench, straight_plan
 
 from reward_learning_ros.arm.limits import JOINT_ACCELERATION_RAD_S2
-from reward_learning_ros.arm.playback import PlaybackRefusedError
+from reward_learning_ros.arm.playback.drive import PlaybackRefusedError
 from reward_learning_ros.interface import Deformation, PlaybackState
 
 

@@ -8,7 +8,7 @@ import pytest
 from reward_learning_ros.arm.description import FR3
 from reward_learning_ros.arm.impedance import FRANKA_STIFFNESS_NM
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.arm.playback import PlaybackParameters
+from reward_learning_ros.arm.playback.parameters import PlaybackParameters
 from reward_learning_ros.arm.preflight import (
     PreflightParameters,
     check_command_topic,

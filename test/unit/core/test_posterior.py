@@ -8,6 +8,7 @@ from reward_learning_ros.core.convergence import (
     bulk_sample_size,
     effective_sample_size,
     rank_r_hat,
+    reported_figures,
     split_r_hat,
 )
 
@@ -53,6 +54,27 @@ def test_ranks_are_those_of_arviz_also_with_ties_and_long_tails(decimals, rng):
     chains = np.exp(2.0 * autoregressive(4, 500, 0.7, rng)).round(decimals)
     assert rank_r_hat(chains) == pytest.approx(float(arviz.rhat(chains)), abs=1e-9)
     assert bulk_sample_size(chains) == pytest.approx(float(arviz.ess(chains)), rel=0.02)
+
+
+@pytest.mark.parametrize('memory', [-0.9, 0.0, 0.7, 0.98])
+@pytest.mark.parametrize('shape', [(2, 4), (2, 9), (4, 25), (1, 200), (4, 1000)])
+def test_what_is_reported_is_what_arviz_reports(memory, shape, rng):
+    import arviz
+
+    chains = autoregressive(*shape, memory, rng)
+    for draws in (chains, np.exp(2.0 * chains).round(1), np.where(chains > 1.0, 1.0, 0.0)):
+        with np.errstate(all='ignore'):
+            expected = (
+                float(arviz.rhat(draws)),
+                float(arviz.ess(draws, method='bulk')),
+                float(arviz.ess(draws, method='tail')),
+            )
+        np.testing.assert_allclose(reported_figures(draws), expected, rtol=1e-9)
+
+
+def test_of_few_draws_or_draws_that_are_no_number_nothing_is_reported(rng):
+    for chains in (rng.normal(size=(2, 3)), np.array([[0.0, np.nan, 1.0, 2.0]] * 2)):
+        assert np.isnan(reported_figures(chains)).all()
 
 
 def test_chains_of_different_spread_are_noticed(rng):
