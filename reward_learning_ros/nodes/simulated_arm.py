@@ -38,6 +38,7 @@ from reward_learning_ros.nodes.simulated_arm_parameters import (
     CLOCK_TOPIC,
     WALL,
     SimulatedArmParameters,
+    start_ns,
 )
 from reward_learning_ros.parameters import from_mapping, specifications, to_mapping
 
@@ -57,7 +58,7 @@ class SimulatedArmNode(Node):
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__('simulated_arm', context=context)
         self.config = declare(self, SimulatedArmParameters)
-        self.arm = SimulatedArm(_simulation_part(self.config), start_ns=_start_ns(self.config))
+        self.arm = SimulatedArm(_simulation_part(self.config), start_ns=start_ns(self.config))
         description = self.arm.kinematics.description
         self._base_frame = description.base_frame
         self._state_topics = FrankaPublishers(self, self.arm)
@@ -256,17 +257,6 @@ class _SimulatingExecutor:
     def shutdown(self) -> None:
         with contextlib.suppress(Exception):
             self._executor.shutdown()
-
-
-def _start_ns(config: SimulatedArmParameters) -> int:
-    """Return the time at which the arm's clock begins.
-
-    Simulated time that keeps its speed begins as late as if it had always run: an arm that is
-    started again in the middle of a session does not set the clock of the others back.
-    """
-    if config.clock == WALL:
-        return time.time_ns()
-    return max(CYCLE_NS, round(config.speed * time.monotonic() * 1e9))
 
 
 def _raise_priority(node: SimulatedArmNode) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
@@ -12,6 +13,8 @@ SIMULATED = 'simulated'
 
 # Where ROS 2 looks for simulated time; the arm of a namespace has a clock of its own.
 CLOCK_TOPIC = '/clock'
+# To ROS, 0 is no time at all.
+_FIRST_NS = 1_000_000
 
 
 def clock_topic(namespace: str) -> str:
@@ -53,6 +56,15 @@ class SimulatedArmParameters(SimulationParameters):
         maximum=1000.0,
         read_only=True,
     )
+    clock_epoch_sec: float = parameter(
+        0.0,
+        description='When simulated time was that of the wall, in seconds since 1970: it is that '
+        'much later by the speed; 0 is when the machine began, with simulated time 0',
+        minimum=0.0,
+        maximum=2e9,
+        unit='s',
+        read_only=True,
+    )
     realtime_priority: int = parameter(
         0,
         description='Real-time priority of the process, if it may have one; 0 leaves it as it is. '
@@ -87,3 +99,17 @@ class SimulatedArmParameters(SimulationParameters):
             raise ParameterError(
                 type(self).__name__, 'speed', self.speed, f'must be 1 with clock {WALL}'
             )
+
+
+def start_ns(config: SimulatedArmParameters) -> int:
+    """Return the time at which the arm's clock begins.
+
+    Simulated time that keeps its speed begins as late as if it had always run: an arm that is
+    started again in the middle of a session does not set the clock of the others back.
+    """
+    if config.clock == WALL:
+        return time.time_ns()
+    if config.clock_epoch_sec:
+        epoch_ns = round(config.clock_epoch_sec * 1e9)
+        return epoch_ns + round(config.speed * max(0, time.time_ns() - epoch_ns))
+    return max(_FIRST_NS, round(config.speed * time.monotonic() * 1e9))

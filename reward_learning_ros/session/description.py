@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,6 +11,8 @@ from typing import Any
 
 from reward_learning_ros.arm.collision import THRESHOLD_NAMES
 from reward_learning_ros.arm.controllers import STATE_BROADCASTER
+from reward_learning_ros.bags.errors import BagError
+from reward_learning_ros.bags.recording import existing_files
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.core.tasks import load_task, task_names
 from reward_learning_ros.core.tasks.registry import share_directory
@@ -49,6 +53,7 @@ PACKAGE = 'reward_learning_ros'
 CONDUCTOR = 'session_conductor'
 RECORDER = 'session_recorder'
 PLAYBACK = 'trajectory_playback'
+_SIMULATED_ARM = 'simulated_arm'
 # Of a real arm: everything that franka.launch.py starts.
 BRINGUP = 'franka_bringup'
 _RVIZ = 'rviz2'
@@ -57,11 +62,15 @@ _RVIZ = 'rviz2'
 _FAST_STATE_RATE_HZ = 200
 _FAST_CLOCK_RATE_HZ = 100
 _LATE_HAND_SEC = 1.0
+# Between the end of a recording and what goes on with it, in simulated time.
+_BETWEEN_RUNS_SEC = 1.0
+# Seconds of a stamp have 32 bits: a recording that goes on until then is damaged.
+_LAST_SEC = 2e9
 # The simulated arm makes the clock, and the conductor must see that it stands still.
-_BY_THE_WALL = ('simulated_arm', CONDUCTOR)
+_BY_THE_WALL = (_SIMULATED_ARM, CONDUCTOR)
 
 _PARAMETERS: dict[str, type[Parameters]] = {
-    'simulated_arm': SimulatedArmParameters,
+    _SIMULATED_ARM: SimulatedArmParameters,
     PLAYBACK: TrajectoryPlaybackParameters,
     'correction_recorder': CorrectionRecorderParameters,
     'reward_inference': RewardInferenceParameters,
@@ -142,18 +151,42 @@ def begin(
             config = replace(config, parameters_file=file)
         describe(config, SessionFolder(path=Path(config.sessions)))
     folder, resolved = open_folder(config, resume)
-    description = describe(resolved, folder)
+    epoch_sec = _clock_epoch_sec(folder, resolved.speed, time.time())
+    description = describe(resolved, folder, epoch_sec)
     if resume is None:
         folder.write_configuration(resolved, description.to_mapping())
     return folder, resolved, description
 
 
-def describe(config: SessionParameters, folder: SessionFolder) -> SessionDescription:
+def _clock_epoch_sec(folder: SessionFolder, speed: float, now_sec: float) -> float:
+    """Return when simulated time is to be that of the wall: now, unless it was later already.
+
+    Args:
+        folder: Of the session, whose recording it must not go back in.
+        speed: Of simulated time.
+        now_sec: Time of the wall, since 1970.
+    """
+    last_sec = 0.0
+    with contextlib.suppress(BagError, OSError):
+        # What cannot be read now, nobody can go on with either: the recorder will say so.
+        ends_ns = [file.end_ns or 0 for file in existing_files(folder.bag)]
+        last_sec = max(ends_ns, default=0) / 1e9
+    if last_sec < now_sec or speed <= 1.0 or last_sec > _LAST_SEC:
+        return now_sec
+    # Simulated time had run ahead: it was that of the wall some time ago.
+    return now_sec - (last_sec + _BETWEEN_RUNS_SEC - now_sec) / (speed - 1.0)
+
+
+def describe(
+    config: SessionParameters, folder: SessionFolder, clock_epoch_sec: float = 0.0
+) -> SessionDescription:
     """Return the nodes of a session.
 
     Args:
         config: What was chosen.
         folder: Where the session is kept.
+        clock_epoch_sec: When simulated time was that of the wall, since 1970; 0 leaves it to the
+            simulated arm.
 
     Raises:
         InvalidInputError: The parameter file cannot be read, or a parameter is refused.
@@ -161,6 +194,8 @@ def describe(config: SessionParameters, folder: SessionFolder) -> SessionDescrip
     if config.task not in task_names():
         raise UnknownNameError('task', config.task, task_names())
     chosen = _chosen_parameters(config, folder)
+    if config.uses_simulated_time and clock_epoch_sec:
+        chosen[_SIMULATED_ARM]['clock_epoch_sec'] = clock_epoch_sec
     told = _told_parameters(config, chosen)
     for name, parameters in chosen.items():
         parameters |= told[name]
@@ -190,7 +225,7 @@ def _chosen_parameters(
         learning['beta'] = config.beta
     chosen: dict[str, dict[str, Any]] = {RECORDER: {'bag': str(folder.bag)}}
     if config.arm == SIMULATED:
-        chosen['simulated_arm'] = _simulated_arm(config)
+        chosen[_SIMULATED_ARM] = _simulated_arm(config)
     chosen[PLAYBACK] = {
         'prefix': config.joint_prefix,
         'hand': config.hand,
@@ -222,7 +257,7 @@ def _chosen_parameters(
         if config.participant_theta:
             # An empty list has no type that ROS could know.
             chosen['simulated_participant']['theta'] = list(config.participant_theta)
-    others = [name for name in chosen if name != 'simulated_arm']
+    others = [name for name in chosen if name != _SIMULATED_ARM]
     chosen[CONDUCTOR] = {
         'watched_nodes': others,
         'max_passes': config.passes_limit,

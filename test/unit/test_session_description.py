@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import time
 
 import numpy as np
 import pytest
@@ -11,14 +12,17 @@ import yaml
 
 from reward_learning_ros.arm.preflight import check_thresholds
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
+from reward_learning_ros.bags.recording import BagWriter
+from reward_learning_ros.bags.topics import describe_topic
 from reward_learning_ros.cli import thresholds
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.learning import LearningParameters, parameters_as_recorded
 from reward_learning_ros.learning.parameters import MODEL_KEYS
 from reward_learning_ros.nodes.correction_recorder_parameters import CorrectionRecorderParameters
 from reward_learning_ros.nodes.session_conductor_parameters import SessionConductorParameters
+from reward_learning_ros.nodes.simulated_arm_parameters import SimulatedArmParameters, start_ns
 from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
-from reward_learning_ros.parameters import from_arguments
+from reward_learning_ros.parameters import from_arguments, from_mapping
 from reward_learning_ros.session.description import begin, describe
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.parameters import SessionParameters
@@ -156,7 +160,34 @@ def test_what_goes_on_is_described_as_it_began(tmp_path, monkeypatch):
     folder, resolved, description = begin(config)
     (tmp_path / 'elsewhere').mkdir()
     monkeypatch.chdir(tmp_path / 'elsewhere')
-    assert begin(SessionParameters(), folder.path) == (folder, resolved, description)
+    again = begin(SessionParameters(), folder.path)
+    assert again[:2] == (folder, resolved)
+    for node, before in zip(again[2].nodes, description.nodes, strict=True):
+        # But for simulated time, which goes on with the wall's.
+        kept = {**node.parameters, 'clock_epoch_sec': None}
+        assert kept == {**before.parameters, 'clock_epoch_sec': None}
+
+
+@pytest.mark.parametrize(('ahead_sec', 'speed'), [(-3600.0, 4.0), (3600.0, 4.0), (30.0, 1.5)])
+def test_simulated_time_has_the_date_of_the_wall_and_never_goes_back(tmp_path, ahead_sec, speed):
+    config = SessionParameters(sessions=str(tmp_path), speed=speed)
+    now_sec = time.time()
+    folder, _, description = begin(config)
+    assert abs(_simulated_sec(description) - now_sec) < 60.0
+    last_sec = now_sec + ahead_sec
+    clock = describe_topic('/clock', 'rosgraph_msgs/msg/Clock')
+    writer = BagWriter(folder.bag)
+    writer.add_topic(clock)
+    writer.write('/clock', round(last_sec * 1e9), bytes(12))
+    writer.close()
+    again_sec = _simulated_sec(begin(SessionParameters(), folder.path)[2])
+    assert last_sec < again_sec < max(last_sec, now_sec) + 60.0
+
+
+def _simulated_sec(description) -> float:
+    """Return the time at which the simulated arm of a session begins now."""
+    parameters = {node.name: node.parameters for node in description.nodes}['simulated_arm']
+    return start_ns(from_mapping(SimulatedArmParameters, parameters)) / 1e9
 
 
 FRANKA = {'arm': 'franka', 'participant_model': 'human'}
