@@ -12,10 +12,13 @@ from rclpy.node import Node
 from reward_learning_ros.arm.controllers import ACTIVE
 from reward_learning_ros.nodes import arm_names
 from reward_learning_ros.nodes.installed_interfaces import MissingInterfaceError, require_interface
+from reward_learning_ros.nodes.session_recorder_parameters import RECORDER
 
 _PERIOD_SEC = 0.5
 # Also how long an answer stands.
 _TIMEOUT_SEC = 3.0
+# What the middleware says before it has heard the name of a node.
+_UNKNOWN_NAME = '_NODE_NAME_UNKNOWN_'
 
 
 class ControllerWatch:
@@ -75,3 +78,18 @@ class ControllerWatch:
     def _forget(self, reason: str) -> None:
         self.states = None
         self.reason = f'{self._client.srv_name} {reason}'
+
+
+def command_listeners(node: Node, topic: str) -> list[Any]:
+    """Return who listens to commands and may follow them: all but who records the session.
+
+    Args:
+        node: Whose graph is looked at.
+        topic: Full name of the topic of the commands.
+
+    Returns:
+        For each what the graph says of it, as rclpy's `TopicEndpointInfo`. One whose name is not
+        known yet is left out, since it may be the recorder.
+    """
+    found = node.get_subscriptions_info_by_topic(topic)
+    return [info for info in found if info.node_name not in (RECORDER, _UNKNOWN_NAME)]

@@ -19,6 +19,8 @@ RECORDER_STATUS_TOPIC = 'recorder/status'
 THETA_TOPIC = 'theta'
 THETA_SAMPLES_TOPIC = 'theta/samples'
 DIAGNOSTICS_TOPIC = 'diagnostics'
+# What every node logs, wherever it is.
+LOG_TOPIC = '/rosout'
 MARKERS_TOPIC = 'markers'
 SESSION_STATUS_TOPIC = 'session/status'
 HEARTBEAT_TOPIC = 'heartbeat'
@@ -80,6 +82,13 @@ DIAGNOSTICS_QOS = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.VOLATILE,
 )
+# As rcl publishes the log.
+LOG_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1000,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
 # As joint_trajectory_controller subscribes.
 COMMAND_QOS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST,
@@ -105,6 +114,7 @@ TOPIC_QOS = {
     PARTICIPANT_STATUS_TOPIC: LATCHED_QOS,
     PARTICIPANT_IDEAL_TOPIC: LATCHED_QOS,
     HEARTBEAT_TOPIC: DIAGNOSTICS_QOS,
+    LOG_TOPIC: LOG_QOS,
     RECORDED_PLAN_TOPIC: CORRECTIONS_QOS,
 }
 

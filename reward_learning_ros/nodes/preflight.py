@@ -31,7 +31,7 @@ from reward_learning_ros.arm.preflight import (
 )
 from reward_learning_ros.interface import joint_reading_from_message
 from reward_learning_ros.nodes import names
-from reward_learning_ros.nodes.controller_watch import ControllerWatch
+from reward_learning_ros.nodes.controller_watch import ControllerWatch, command_listeners
 from reward_learning_ros.nodes.inspection import rate_of
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.running import NodeFinished, events_executor, run
@@ -138,7 +138,7 @@ class PreflightNode(Node):
             for topic, arrivals in self._arrivals.items()
         ]
         topic = names.command_topic(self._config.controller)
-        listeners = self.get_subscriptions_info_by_topic(self.resolve_topic_name(topic))
+        listeners = command_listeners(self, self.resolve_topic_name(topic))
         checks.append(
             check_command_topic(
                 # Playback itself is there, or will be.

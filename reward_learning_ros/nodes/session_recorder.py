@@ -28,7 +28,10 @@ from reward_learning_ros.nodes.heartbeat import Heartbeat
 from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.polled_subscription import PolledSubscription
 from reward_learning_ros.nodes.running import events_executor, run
-from reward_learning_ros.nodes.session_recorder_parameters import SessionRecorderParameters
+from reward_learning_ros.nodes.session_recorder_parameters import (
+    RECORDER,
+    SessionRecorderParameters,
+)
 
 SESSION_TOPIC_TYPES = {
     names.PLAN_TOPIC: 'nav_msgs/msg/Path',
@@ -50,6 +53,9 @@ SESSION_TOPIC_TYPES = {
     names.TWIST_TOPIC: 'geometry_msgs/msg/TwistStamped',
     arm_names.ARM_STATUS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
     arm_names.PERSON_WRENCH_TOPIC: 'geometry_msgs/msg/WrenchStamped',
+    # What explains a fault afterwards: who was there, and what they said.
+    names.HEARTBEAT_TOPIC: 'std_msgs/msg/String',
+    names.LOG_TOPIC: 'rcl_interfaces/msg/Log',
 }
 # All that the correction recorder may listen to; robot_state only where franka_msgs is installed.
 ARM_TOPICS = (
@@ -74,7 +80,7 @@ class SessionRecorderNode(Node):
     """Writes serialized messages as they come; reads none."""
 
     def __init__(self, *, context: Context | None = None) -> None:
-        super().__init__('session_recorder', context=context)
+        super().__init__(RECORDER, context=context)
         config = declare(self, SessionRecorderParameters)
         self._is_simulated_time = bool(self.get_parameter('use_sim_time').value)
         self._error = ''
@@ -90,7 +96,11 @@ class SessionRecorderNode(Node):
             ros_distribution=os.environ.get('ROS_DISTRO', 'unknown'),
             flush_period_sec=config.flush_period_sec,
         )
-        topics = {**SESSION_TOPIC_TYPES, **config.further_types}
+        topics = {
+            **SESSION_TOPIC_TYPES,
+            **_command_types(config.controller),
+            **config.further_types,
+        }
         if config.records_arm:
             topics.update((topic, names.FRANKA_TOPIC_TYPES[topic]) for topic in ARM_TOPICS)
         for topic, type_name in topics.items():
@@ -188,9 +198,7 @@ class SessionRecorderNode(Node):
             **{f'written.{topic}': count for topic, count in writer.written.items()},
             **{f'dropped.{topic}': count for topic, count in writer.dropped.items() if count},
         }
-        diagnostic = Diagnostic(
-            name='session_recorder', level=level, message=message, values=values
-        )
+        diagnostic = Diagnostic(name=RECORDER, level=level, message=message, values=values)
         report = DiagnosticReport(stamp_ns=self._now_ns(), diagnostics=(diagnostic,))
         self._diagnostics_publisher.publish(diagnostic_report_to_message(report))
 
@@ -214,6 +222,18 @@ class SessionRecorderNode(Node):
         except BagWriteError as error:
             self._report(error)
         super().destroy_node()
+
+
+def _command_types(controller: str) -> dict[str, str]:
+    """Return the topics on which the arm is told what to do; one of them is used.
+
+    They are heard by best effort: who listens must never hold up who commands.
+    """
+    return {
+        names.command_topic(controller): 'trajectory_msgs/msg/JointTrajectory',
+        arm_names.CRISP_TARGET_JOINT_TOPIC: 'sensor_msgs/msg/JointState',
+        arm_names.CRISP_TARGET_POSE_TOPIC: 'geometry_msgs/msg/PoseStamped',
+    }
 
 
 def _message_type(type_name: str) -> Any:

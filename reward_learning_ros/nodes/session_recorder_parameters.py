@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reward_learning_ros.arm.controllers import ARM_CONTROLLER
 from reward_learning_ros.bags.growing_mcap import COMPRESSIONS
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
+
+# Name of the node.
+RECORDER = 'session_recorder'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +33,9 @@ class SessionRecorderParameters(Parameters):
         True,
         description='Whether the thousand samples a second of the arm are recorded too, so that '
         'corrections can be found anew',
+    )
+    controller: str = parameter(
+        ARM_CONTROLLER, description='Joint trajectory controller whose commands are recorded'
     )
     further_topics: tuple[str, ...] = parameter(
         (), description='Topics to record besides, each as `name type`: `joy sensor_msgs/msg/Joy`'

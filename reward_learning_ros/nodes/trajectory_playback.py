@@ -47,7 +47,7 @@ from reward_learning_ros.interface import (
 )
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.backends import make_backend
-from reward_learning_ros.nodes.controller_watch import ControllerWatch
+from reward_learning_ros.nodes.controller_watch import ControllerWatch, command_listeners
 from reward_learning_ros.nodes.conversions import (
     deformation_from_message,
     diagnostic_from_message,
@@ -310,7 +310,7 @@ class TrajectoryPlaybackNode(Node):
                 # commands kept for latecomers would hear none of ours.
                 are_compatible=all(
                     info.qos_profile.durability != DurabilityPolicy.TRANSIENT_LOCAL
-                    for info in self.get_subscriptions_info_by_topic(self._backend.topic)
+                    for info in command_listeners(self, self._backend.topic)
                 ),
             )
         )
@@ -369,7 +369,7 @@ class TrajectoryPlaybackNode(Node):
         if self._controllers is not None:
             view.inactive_controllers = self._controllers.inactive(self._required_controllers)
         view.command_publishers = self.count_publishers(self._backend.topic)
-        view.command_subscribers = self.count_subscribers(self._backend.topic)
+        view.command_subscribers = len(command_listeners(self, self._backend.topic))
         self._look_at_readiness()
 
     def _report(self, reason: str) -> None:

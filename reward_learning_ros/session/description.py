@@ -22,7 +22,12 @@ from reward_learning_ros.nodes.reward_inference_parameters import (
     RewardInferenceParameters,
 )
 from reward_learning_ros.nodes.session_conductor_parameters import SessionConductorParameters
-from reward_learning_ros.nodes.session_recorder_parameters import SessionRecorderParameters
+from reward_learning_ros.nodes.session_recorder_parameters import (
+    RECORDER as RECORDER,
+)
+from reward_learning_ros.nodes.session_recorder_parameters import (
+    SessionRecorderParameters,
+)
 from reward_learning_ros.nodes.simulated_arm_parameters import (
     CLOCK_TOPIC,
     SimulatedArmParameters,
@@ -51,7 +56,6 @@ from reward_learning_ros.study.participant import ParticipantParameters, wanted_
 
 PACKAGE = 'reward_learning_ros'
 CONDUCTOR = 'session_conductor'
-RECORDER = 'session_recorder'
 PLAYBACK = 'trajectory_playback'
 _SIMULATED_ARM = 'simulated_arm'
 # Of a real arm: everything that franka.launch.py starts.
@@ -314,10 +318,11 @@ def _told_parameters(config: SessionParameters, names: Iterable[str]) -> dict[st
 
 
 def _follow_controller(config: SessionParameters, chosen: dict[str, dict[str, Any]]) -> None:
-    """Let the conductor wait for the controller that playback drives."""
+    """Let the commands be recorded that playback sends, and a real arm's controller be awaited."""
+    playback = from_mapping(TrajectoryPlaybackParameters, chosen[PLAYBACK])
+    chosen[RECORDER]['controller'] = playback.controller
     if config.arm != FRANKA:
         return
-    playback = from_mapping(TrajectoryPlaybackParameters, chosen[PLAYBACK])
     controllers = [STATE_BROADCASTER]
     if playback.backend == JOINT_TRAJECTORY_CONTROLLER:
         controllers.append(playback.controller)

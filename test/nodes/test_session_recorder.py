@@ -18,7 +18,7 @@ from nav_msgs.msg import Path
 from rosbags.highlevel import AnyReader
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import MultiDOFJointTrajectory
+from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from reward_learning_ros.bags.recording import finish_bag
 from reward_learning_ros.bags.session_topics import PARTS
@@ -30,12 +30,14 @@ from reward_learning_ros.interface import (
 )
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.arm_names import CLOCK_QOS
+from reward_learning_ros.nodes.controller_watch import command_listeners
 from reward_learning_ros.nodes.conversions import corrections_to_message, plan_to_message
 from reward_learning_ros.nodes.session_recorder import SESSION_TOPIC_TYPES, SessionRecorderNode
 
 ARGUMENTS = ('--ros-args', '-p')
 # Of what a process does that must start first.
 PROCESS_DEADLINE_SEC = 120.0
+COMMANDS = '/fr3_arm_controller/joint_trajectory'
 
 
 class Studio:
@@ -61,6 +63,7 @@ class Studio:
         self.poses = node.create_publisher(
             PoseStamped, names.CURRENT_POSE_TOPIC, names.ROBOT_STATE_QOS
         )
+        self.commands = node.create_publisher(JointTrajectory, COMMANDS, names.COMMAND_QOS)
         self.reports = []
         node.create_subscription(
             DiagnosticArray, names.DIAGNOSTICS_TOPIC, self._on_diagnostics, names.DIAGNOSTICS_QOS
@@ -130,6 +133,8 @@ def test_what_is_published_is_in_the_bag_as_it_was_sent(make_ros, studio, tmp_pa
         own.executor.spin_once(timeout_sec=0.0)
         written = node.writer.written
         is_all = written['/plan'] == 1 and written['/corrections'] == 3
+        studio.commands.publish(JointTrajectory(joint_names=['fr3_joint1']))
+        is_all = is_all and all(written[topic] for topic in ('/heartbeat', '/rosout', COMMANDS))
         return is_all and studio.written(names.EXTERNAL_JOINT_TORQUES_TOPIC)
 
     studio.stream_until(heard)
@@ -139,6 +144,9 @@ def test_what_is_published_is_in_the_bag_as_it_was_sent(make_ros, studio, tmp_pa
     assert [plan_from_message(message) for message in found['/plan']] == [studio.plan]
     corrections = [corrections_from_message(message) for message in found['/corrections']]
     assert corrections == studio.corrections
+    assert found['/heartbeat'][0].data.startswith('session_recorder ')
+    assert 'recording' in found['/rosout'][0].msg
+    assert found[COMMANDS][0].joint_names == ['fr3_joint1']
     efforts = [m.effort[0] for m in found[f'/{names.EXTERNAL_JOINT_TORQUES_TOPIC}']]
     assert efforts == sorted(set(efforts))
     assert studio.reports[-1].level == Level.OK
@@ -232,6 +240,18 @@ def test_a_full_disk_is_reported_and_the_recorder_lives_on(studio, domain_id, tm
     found = recorded(bag)
     assert [plan_from_message(message) for message in found['/plan']] == [studio.plan]
     assert len(found[f'/{names.CURRENT_POSE_TOPIC}']) > 10
+
+
+def test_who_records_commands_is_no_controller_that_follows_them(make_ros):
+    nodes = [make_ros().create_node(name) for name in ('playback', 'session_recorder', 'arm')]
+    for node in nodes[1:]:
+        node.create_subscription(JointTrajectory, COMMANDS, print, names.COMMAND_QOS)
+    looking = make_ros()
+    node = looking.create_node('looking')
+    looking.wait_until(lambda: node.count_subscribers(COMMANDS) == 2)
+    looking.wait_until(
+        lambda: [each.node_name for each in command_listeners(node, COMMANDS)] == ['arm']
+    )
 
 
 def test_readers_without_ros_know_the_recorded_topics_by_the_same_names():
