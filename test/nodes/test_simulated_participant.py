@@ -66,7 +66,7 @@ class ArmAndParticipant(ArmAndPlayback):
     def show(self, trajectory):
         """Play a trajectory quickly, once it is known what is wanted."""
         paths = self.participant.participation.participant.paths
-        self.advance_until(lambda: self.ideals)
+        self.advance_until(lambda: self.ideals and self.seen)
         plan = paths.plan_of(trajectory, self.arm.time_ns)
         self.take_plan(dataclasses.replace(plan, times_sec=plan.times_sec * 0.4))
         self.await_ready()

@@ -70,11 +70,12 @@ def test_services_pause_resume_stop_and_go_home(pair):
     pair.advance_until(lambda: pair.playback.state is PlaybackState.PLAYING)
     assert pair.call(names.PLAYBACK_STOP_SERVICE).message == 'stopped'
     pair.advance_for(0.6)
-    assert pair.call(names.PLAYBACK_HOME_SERVICE).success
+    home = pair.call(names.PLAYBACK_HOME_SERVICE)
+    assert home.success, home.message
     pair.advance_until(lambda: pair.playback.state is PlaybackState.IDLE)
     pair.advance_for(0.1)
-    home = pair.arm.kinematics.description.home_rad
-    np.testing.assert_allclose(pair.arm.set_point[0], home, atol=1e-6)
+    home_rad = pair.arm.kinematics.description.home_rad
+    np.testing.assert_allclose(pair.arm.set_point[0], home_rad, atol=1e-6)
 
 
 def test_a_refused_service_says_why(pair):
@@ -100,6 +101,7 @@ def test_a_second_publisher_makes_the_arm_hold(pair):
     assert not pair.call(names.PLAYBACK_RESUME_SERVICE).success
     pair.operator.destroy_publisher(intruder)
     pair.advance_until(lambda: pair.playback.view.command_publishers == 1)
+    pair.await_ready()
     assert pair.call(names.PLAYBACK_RESUME_SERVICE).success
     pair.advance_until(lambda: pair.playback.state is PlaybackState.PLAYING)
 
@@ -113,6 +115,7 @@ def test_a_plan_with_nan_makes_the_arm_hold_and_the_old_plan_stays(pair):
     assert 'must be finite' in pair.playback.fault
     pair.advance_until(lambda: pair.statuses[-1].fault == pair.playback.fault)
     pair.advance_for(0.8)
+    pair.await_ready()
     assert pair.call(names.PLAYBACK_RESUME_SERVICE).success
     pair.advance_until(lambda: pair.playback.state is PlaybackState.PLAYING)
 
@@ -140,6 +143,7 @@ def test_a_reflex_of_the_arm_makes_playback_hold_until_recovery_and_resume(pair)
     pair.advance_until(lambda: pair.playback.view.mode.follows_commands)
     assert pair.playback.state is PlaybackState.FAULT
     pair.advance_for(1.0)
+    pair.await_ready()
     response = pair.call(names.PLAYBACK_RESUME_SERVICE)
     assert response.success, response.message
     pair.advance_until(lambda: pair.playback.state is PlaybackState.PLAYING)

@@ -64,9 +64,9 @@ def test_what_one_arm_does_the_other_does_not(arms):
 def test_each_arm_has_its_own_time(arms):
     left, right = arms['left'], arms['right']
     left_clock = left.playback_node.get_clock()
-    before = left_clock.now()
-    left.advance_for(5.0)
-    left.advance_until(lambda: (left_clock.now() - before).nanoseconds >= 5 * 10**9)
+    # Both began at once, and each went on until it had met the others.
+    ahead_ns = right.arm.time_ns + 5 * 10**9
+    left.advance_until(lambda: left_clock.now().nanoseconds >= ahead_ns)
     right.ros.executor.spin_once(timeout_sec=0.1)
     assert right.playback_node.get_clock().now().nanoseconds <= right.arm.time_ns
     assert right.arm.time_ns < left_clock.now().nanoseconds

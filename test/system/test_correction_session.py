@@ -186,7 +186,11 @@ def test_a_push_comes_out_as_a_correction_of_the_plan_that_was_played(person):
     start_ns, end_ns = person.push((0.0, PUSH_N, 0.0))
     person.wait_until(lambda: person.contacts)
     person.wait_until(lambda: person.status.state is PlaybackState.FINISHED)
-    person.wait_until(lambda: len(person.corrections[-1].times_sec) == len(plan.times_sec) - 1)
+    person.wait_until(
+        lambda: (
+            person.corrections and len(person.corrections[-1].times_sec) == len(plan.times_sec) - 1
+        )
+    )
 
     (contact,) = person.contacts
     assert contact.plan_stamp_ns == plan.stamp_ns

@@ -223,7 +223,7 @@ def test_an_arm_that_falls_silent_after_a_stop_moves_only_when_it_is_asked_again
     session.wait_until(lambda: session.status.not_ready == '')
     session.wait_for(2.0)
     assert not any(any(report.velocity) for report in session.reports), 'nobody asked for it'
-    assert session.call(names.PLAYBACK_RESUME_SERVICE).success
+    session.play(names.PLAYBACK_RESUME_SERVICE)
     session.wait_until(session.is_moving)
 
 
