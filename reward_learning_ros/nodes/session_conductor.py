@@ -158,6 +158,7 @@ class SessionConductorNode(Node):
         return FrankaArmServices(self, (*self._config.controllers,))
 
     def _on_playback(self, message: DiagnosticStatus) -> None:
+        before = self._playback
         try:
             self._playback = playback_status_from_message(message)
         except RewardLearningError as error:
@@ -165,6 +166,9 @@ class SessionConductorNode(Node):
             return
         if self._playback.state is PlaybackState.PLAYING:
             self._played_ns = self._playback.plan_stamp_ns
+        if self._playback.not_ready and (before is None or not before.not_ready):
+            # What forbids a motion takes consents away, also if it is gone before the next tick.
+            self._look()
 
     def _on_recorder(self, message: DiagnosticStatus) -> None:
         try:
@@ -205,7 +209,8 @@ class SessionConductorNode(Node):
         try:
             if refusal is not None:
                 raise SessionRefusedError(f'no {event.value} now: {refusal}')
-            request = self.machine.consent(event, time.monotonic())
+            now_sec = time.monotonic()
+            request = self.machine.consent(event, now_sec, asked_sec=now_sec - (age_sec or 0.0))
         except RewardLearningError as error:
             return Trigger.Response(success=False, message=str(error))
         self._ask(request)

@@ -218,6 +218,7 @@ class SessionMachine:
     Attributes:
         state: where in the table it is.
         status: what it does, as it is published.
+        is_covered: whether the consent to the first pass still covers the next ones.
 
     Args:
         config: When to go on, and when to end.
@@ -253,25 +254,29 @@ class SessionMachine:
         self._unwatched_sec: float | None = None
         # Whether the pass was given up for the way home.
         self._is_pass_over = False
-        # Whether the consent to the first pass still covers the next ones.
-        self._is_covered = False
+        self.is_covered = False
+        # Since when nothing has changed about which consent is wanted, and nothing forbade it.
+        self._since_sec = -float('inf')
 
     def look(self, view: SessionView, now_sec: float) -> Request | None:
         """Take note of what is seen, and return what to ask playback for, if anything."""
         if self.state is _S.ENDED:
             return None
+        before = self.state
         self._view = replace(view, corrections=max(view.corrections, self._corrections_before))
         self._was_pushed |= view.is_pushing
         if self._is_last_correction_made():
             self._decide_end(SessionEnd.MAX_CORRECTIONS, _E.LIMIT)
         seen = self._seen()
         if seen is _E.HELD or (seen not in (_E.MOVING, _E.GOING_HOME) and self._obstacle()):
-            self._is_covered = False
+            self.is_covered = False
         self._happen(seen)
         if self.state in (*ASKING, *_UNSEEN) and now_sec >= self._deadline_sec:
             self._refusal = 'it did not answer in time, or did not move'
-            self._is_covered = False
+            self.is_covered = False
             self._happen(_E.TIMEOUT)
+        if self.state is not before or self._obstacle():
+            self._since_sec = now_sec
         request = None
         if self._must_stop(seen, now_sec):
             request = self._ask_to_stop(now_sec)
@@ -280,18 +285,23 @@ class SessionMachine:
         self._publish()
         return request
 
-    def consent(self, event: Event, now_sec: float) -> Request:
+    def consent(self, event: Event, now_sec: float, *, asked_sec: float | None = None) -> Request:
         """Use a consent: return what to ask playback for, now.
 
         Args:
             event: BEGIN, CONTINUE or HOME.
             now_sec: on a clock that never jumps.
+            asked_sec: when it was given, on the same clock; by default now.
 
         Raises:
             SessionRefusedError: It does not answer the present situation; says why.
         """
         if (self.state, event) not in TRANSITIONS:
             raise SessionRefusedError(f'no {event.value} now: {self._situation()}')
+        if asked_sec is not None and asked_sec < self._since_sec:
+            raise SessionRefusedError(
+                f'no {event.value} now: this was asked before {self._situation()}; ask again'
+            )
         obstacle = self._obstacle()
         if obstacle and event is not _E.BEGIN:
             raise SessionRefusedError(f'no {event.value} now: {obstacle}')
@@ -301,7 +311,7 @@ class SessionMachine:
                 raise SessionRefusedError(f'no {event.value} now: {_TO_COME}')
             action = Action.START if self._must_begin_again() else Action.RESUME
         # Whatever takes consents away takes it too, also before playback has answered.
-        self._is_covered |= event is _E.BEGIN
+        self.is_covered |= event is _E.BEGIN
         self._happen(event)
         self._next_own_sec = now_sec + _OWN_CONSENT_PERIOD_SEC
         self._deadline_sec = now_sec + ANSWER_TIMEOUT_SEC
@@ -335,7 +345,7 @@ class SessionMachine:
         if granted and begins_pass:
             self._begin_pass()
         elif not granted:
-            self._is_covered = False
+            self.is_covered = False
         self._publish()
         return None
 
@@ -345,7 +355,7 @@ class SessionMachine:
         Returns:
             What to ask playback for then, if anything: a motion that nobody saw yet stops.
         """
-        self._is_covered = False
+        self.is_covered = False
         is_unseen = self.state in _UNSEEN
         if is_unseen or self.state in ASKING:
             self._happen(_E.TIMEOUT)
@@ -436,7 +446,7 @@ class SessionMachine:
         if self.state not in _OWN_CONSENTS or now_sec < self._next_own_sec:
             return False
         if self._config.consent == FIRST_PASS:
-            return self._is_covered and self.state is _S.READY
+            return self.is_covered and self.state is _S.READY
         if self._config.consent != NO_CONSENT or self._obstacle():
             return False
         if self.state is _S.HOLDING and self._must_begin_again() and self._view.is_inferring:

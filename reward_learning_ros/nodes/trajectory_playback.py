@@ -27,7 +27,6 @@ from reward_learning_ros.arm.playback.requests import RequestAges
 from reward_learning_ros.arm.playback.time_law import Now
 from reward_learning_ros.arm.preflight import (
     START_POSE,
-    STIFFNESS,
     Check,
     check_command_topic,
     check_controllers,
@@ -175,7 +174,7 @@ class TrajectoryPlaybackNode(Node):
         )
 
     def _serve(self) -> None:
-        # What ends a motion goes first, if it comes at the same time as what begins one.
+        # What ends a motion goes first: what begins one, and was sent before it, is then refused.
         self._polled_services = tuple(
             (PolledService(self, Trigger, service), action, moves)
             for service, action, moves in (
@@ -238,12 +237,14 @@ class TrajectoryPlaybackNode(Node):
         refusal = self._request_ages.refusal(age_sec) if moves else None
         try:
             if refusal is not None:
-                raise PlaybackRefusedError(refusal)
+                raise PlaybackRefusedError(self._not_ready or refusal)
             action()
         except RewardLearningError as error:
             response = Trigger.Response(success=False, message=str(error))
         else:
             response = Trigger.Response(success=True, message=self.playback.state.value)
+            if not moves:
+                self._request_ages.withdraw()
         self._publish_if_due()
         return response
 
@@ -254,12 +255,12 @@ class TrajectoryPlaybackNode(Node):
         self.playback.start()
 
     def _resume(self) -> None:
-        """Go on, unless preflight finds something besides the pose of the arm."""
+        """Go on, unless preflight finds something that forbids it, from wherever the arm is."""
         self._require_preflight_on_the_way()
         self.playback.resume()
 
     def _home(self) -> None:
-        """Go home, unless preflight finds something besides the pose of the arm."""
+        """Go home, unless preflight finds something that forbids it, from wherever the arm is."""
         self._require_preflight_on_the_way()
         self.playback.home()
 
@@ -283,12 +284,10 @@ class TrajectoryPlaybackNode(Node):
         Args:
             on_the_way: whether it goes on or home, from wherever the arm is.
         """
-        left_out = (START_POSE, STIFFNESS) if on_the_way else ()
-        return next(
-            (each for each in self._preflight() if each.blocks and each.name not in left_out), None
-        )
+        checks = self._preflight(on_the_way=on_the_way)
+        return next((each for each in checks if each.blocks), None)
 
-    def _preflight(self) -> list[Check]:
+    def _preflight(self, *, on_the_way: bool) -> list[Check]:
         view, config, now_sec = self.playback.view, self._config, self._now().steady_sec
         checks = [
             check_stream(
@@ -324,9 +323,13 @@ class TrajectoryPlaybackNode(Node):
         checks.append(check_thresholds(config, np.array(config.stop_torque_nm)))
         kinematics, positions = self.playback.planner.kinematics, view.positions_rad
         if positions is not None and np.isfinite(positions).all():
-            checks.append(check_stiffness(config, kinematics, positions))
+            # Where a push led the arm, it may be stiffer than where a plan is played.
+            home_rad = np.array(kinematics.description.home_rad)
+            checks.append(
+                check_stiffness(config, kinematics, home_rad if on_the_way else positions)
+            )
             start_m = self.playback.plan_start_m
-            if start_m is not None:
+            if start_m is not None and not on_the_way:
                 checks.append(check_start(config, kinematics.tool_poses(positions)[0], start_m))
         return checks
 
@@ -337,6 +340,8 @@ class TrajectoryPlaybackNode(Node):
             self._look_at_graph()
             self._next_graph_sec = now_sec + _GRAPH_PERIOD_SEC
         command = self.playback.tick()
+        if not self.playback.is_clear:
+            self._request_ages.withdraw()
         if command is not None:
             self._backend.send(command)
         self._publish_if_due()

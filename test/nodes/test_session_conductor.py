@@ -50,8 +50,8 @@ class SlowPlayback(Node):
         )
         self.tell('idle')
 
-    def tell(self, state, plan_stamp_ns=1):
-        status = PlaybackStatus(state=PlaybackState(state), plan_stamp_ns=plan_stamp_ns)
+    def tell(self, state, plan_stamp_ns=1, **values):
+        status = PlaybackStatus(state=PlaybackState(state), plan_stamp_ns=plan_stamp_ns, **values)
         self._publisher.publish(playback_status_to_message(status))
 
     async def _on_start(self, request, response):
@@ -158,6 +158,23 @@ def test_while_playback_moves_the_arm_unwatched_it_is_stopped_and_nothing_is_rec
     assert not response.success
     assert 'playback moves the arm' in response.message
     ros.wait_until(lambda: playback.stops)
+
+
+def test_a_stop_shorter_than_a_look_takes_the_consent_to_further_passes_away(make_ros):
+    ros = make_ros('--ros-args', '-p', 'consent:=first_pass')
+    playback = ros.add(SlowPlayback(ros.context))
+    conductor = ros.add(SessionConductorNode(context=ros.context))
+    begin = ros.create_node('operator').create_client(Trigger, names.SESSION_BEGIN_SERVICE)
+    ros.wait_until(lambda: conductor.machine.state is SessionState.READY)
+    assert ros.call(begin, Trigger.Request()).success
+    ros.wait_until(lambda: playback.answers)
+    playback.answers[0].set_result(True)
+    playback.tell('playing')
+    ros.wait_until(lambda: conductor.machine.state is SessionState.PLAYING)
+    assert conductor.machine.is_covered
+    playback.tell('finished', not_ready='the user stop is pressed')
+    ros.wait_until(lambda: conductor._playback.not_ready)
+    assert not conductor.machine.is_covered
 
 
 def test_a_consent_that_waited_while_the_conductor_slept_is_refused(ros, session):

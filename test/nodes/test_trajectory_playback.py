@@ -8,7 +8,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, Vector3Stamped, WrenchStamped
 from helpers.arm_ros import ArmAndPlayback, line_plan
 from sensor_msgs.msg import JointState
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from reward_learning_ros.arm.robot_mode import RobotMode
@@ -82,6 +82,46 @@ def test_a_refused_service_says_why(pair):
     response = pair.call(names.PLAYBACK_START_SERVICE)
     assert not response.success
     assert response.message == 'there is no plan'
+
+
+@pytest.mark.parametrize('stopped_by', ['service', 'user stop'])
+def test_a_start_that_was_asked_for_before_a_stop_moves_nothing(pair, stopped_by):
+    pair.take_plan(line_plan(pair.arm.time_ns))
+    pair.await_ready()
+    start = pair.operator.create_client(Trigger, names.PLAYBACK_START_SERVICE)
+    pair.advance_until(start.service_is_ready)
+    pair.call(names.PLAYBACK_STOP_SERVICE)
+    pair.await_ready()
+    if stopped_by == 'service':
+        # Both are there when playback looks, in the wrong order.
+        asked = start.call_async(Trigger.Request())
+        pair.call(names.PLAYBACK_STOP_SERVICE)
+    else:
+        # It is under way for as long as the stop is pressed, and arrives when it is released.
+        service, *_ = pair.playback_node._polled_services[2]
+        pair.playback_node._polled_services = pair.playback_node._polled_services[:2]
+        asked = start.call_async(Trigger.Request())
+        pair.call(arm_names.USER_STOP_SERVICE, SetBool, SetBool.Request(data=True))
+        pair.advance_until(lambda: not pair.playback.view.follows_commands)
+        pair.call(arm_names.USER_STOP_SERVICE, SetBool, SetBool.Request(data=False))
+        pair.advance_until(lambda: pair.playback.view.follows_commands)
+        pair.advance_until(lambda: pair.playback.not_ready() is None)
+        pair.playback_node._polled_services += ((service, pair.playback_node._start, True),)
+    pair.advance_until(asked.done)
+    assert not asked.result().success
+    pair.advance_for(0.5)
+    assert not pair.playback.state.is_moving
+    pair.await_ready()
+    assert pair.call(names.PLAYBACK_START_SERVICE).success
+
+
+def test_a_controller_too_stiff_for_a_hand_is_not_let_go_home_either(make_ros):
+    gains = '[600.0, 600.0, 600.0, 600.0, 250.0, 150.0, 50.0]'
+    pair = ArmAndPlayback(make_ros, '-p', f'controller_stiffness_nm:={gains}')
+    pair.advance_for(0.6)
+    answer = pair.call(names.PLAYBACK_HOME_SERVICE)
+    assert not answer.success
+    assert 'too stiff' in answer.message
 
 
 def test_the_tool_pose_that_the_arm_reports_is_heard(pair):

@@ -306,6 +306,20 @@ def test_a_consent_that_playback_never_answers_is_gone_and_nothing_is_stuck():
     assert session.consent(Event.BEGIN) is Action.START
 
 
+@pytest.mark.parametrize('event', [Event.BEGIN, Event.CONTINUE])
+def test_a_consent_of_before_a_stop_is_none_after_its_release(event):
+    session = Session(consent=EVERY_PASS)
+    state = 'idle' if event is Event.BEGIN else 'fault'
+    session.look(state)
+    asked_sec = session.now_sec + 0.05
+    session.look(state, not_ready='the user stop is pressed')
+    for _ in range(2):
+        session.look(state)
+    with pytest.raises(SessionRefusedError, match='ask again'):
+        session.machine.consent(event, session.now_sec, asked_sec=asked_sec)
+    assert session.consent(event)
+
+
 def test_a_second_operator_is_refused_while_the_first_one_is_answered():
     session = Session(consent=EVERY_PASS)
     session.look('idle')
@@ -849,9 +863,9 @@ class World:
             self.told.state if arm.is_gone else None,
             tuple((each is machine._request, each.action, no) for each, no in self.answers),
             machine.state,
-            machine._is_covered,
+            machine.is_covered,
             machine._is_pass_over,
-            machine._is_covered and self.now_sec < machine._next_own_sec,
+            machine.is_covered and self.now_sec < machine._next_own_sec,
             machine._unwatched_sec is None,
             arm.moves and self.now_sec < machine._next_stop_sec,
         )

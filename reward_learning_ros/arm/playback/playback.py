@@ -41,6 +41,7 @@ class Playback:
         config: how it plays.
         view: what is known about the arm; whoever listens to the arm writes it.
         planner: makes its motions.
+        is_clear: whether nothing forbade a motion at the last tick.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Playback:
         self.config = config
         self.planner = MotionPlanner(config=config)
         self.view = ArmView()
+        self.is_clear = True
         self._clock = clock
         self._guards = Guards(config=config, kinematics=self.planner.kinematics)
         self._pilot = Pilot(self.planner, self.view, clock, executor or SynchronousExecutor())
@@ -230,6 +232,7 @@ class Playback:
         now = self._clock()
         last, self._last = self._last, now
         objection = self._jump(now, last) or self._objection(now, last)
+        self.is_clear = objection is None
         if objection is not None:
             # Whatever the controller was told last, it may no longer hold there.
             self._pilot.drive.is_anchored = False

@@ -1,4 +1,4 @@
-"""Which requests to move are too old to be a consent."""
+"""Which requests to move are too old to be a consent: of before a sleep, or before a stop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 # and who sent it may have given up since.
 MAX_REQUEST_AGE_SEC = 1.0
 # Where the middleware does not tell how old a request is, none is granted for so long after a
-# sleep: those of before may still be waiting.
+# sleep or a stop: those of before may still be waiting.
 _WAKING_SEC = 1.0
 
 
@@ -26,6 +26,7 @@ class RequestAges:
         self._clock = clock
         self._awake_sec = clock()
         self._woke_sec = -float('inf')
+        self._withdrawn_sec = -float('inf')
         self._are_known = True
 
     def stay_awake(self) -> None:
@@ -34,6 +35,10 @@ class RequestAges:
         if now_sec - self._awake_sec > self._max_gap_sec:
             self._woke_sec = now_sec
         self._awake_sec = now_sec
+
+    def withdraw(self) -> None:
+        """Take note that something takes consents away: none that was sent before is left."""
+        self._withdrawn_sec = self._clock()
 
     def refusal(self, age_sec: float | None) -> str | None:
         """Say why a request is no consent, None if it is one.
@@ -49,9 +54,12 @@ class RequestAges:
                 f'this was asked {age_sec:.2f} s ago; allowed: {MAX_REQUEST_AGE_SEC:.2f}; '
                 'ask again'
             )
-        if self._clock() - age_sec < self._woke_sec:
+        sent_sec = self._clock() - age_sec
+        if sent_sec < self._woke_sec:
             # What came between, such as a stop that was pressed and released, nobody here saw.
             return 'this was asked during a sleep; ask again'
+        if sent_sec < self._withdrawn_sec:
+            return 'this was asked before the arm was stopped; ask again'
         if age_sec < -MAX_REQUEST_AGE_SEC:
             return (
                 f'the clock of who asks is {-age_sec:.2f} s ahead; '
@@ -61,6 +69,8 @@ class RequestAges:
 
     def refuses_all(self) -> str | None:
         """Say why every request is refused now, None if none is for being old."""
-        if self._are_known or self._clock() >= self._woke_sec + _WAKING_SEC:
+        last_sec = max(self._woke_sec, self._withdrawn_sec)
+        if self._are_known or self._clock() >= last_sec + _WAKING_SEC:
             return None
-        return 'playback was asleep: ask again in a second'
+        what = 'asleep' if self._woke_sec >= self._withdrawn_sec else 'stopped'
+        return f'it was {what} a moment ago: ask again in a second'

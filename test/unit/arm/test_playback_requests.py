@@ -58,6 +58,21 @@ def test_a_request_made_during_a_sleep_is_refused_however_short_it_was(clock, ag
     assert ages.refusal(age_sec) is None
 
 
+def test_a_request_made_before_the_arm_was_stopped_is_refused(clock, ages):
+    ages.withdraw()
+    clock.now_sec += 0.1
+    assert 'before the arm was stopped' in ages.refusal(0.15)
+    assert ages.refusal(0.05) is None
+
+
+def test_without_known_ages_all_are_refused_for_a_second_after_a_stop(clock, ages):
+    assert ages.refusal(None) is None
+    ages.withdraw()
+    assert 'in a second' in ages.refusal(None)
+    clock.now_sec += 1.0
+    assert ages.refusal(None) is None
+
+
 def test_without_known_ages_all_are_refused_for_a_second_after_a_sleep(clock, ages):
     assert ages.refusal(None) is None
     wake_after(clock, ages, 0.2)
