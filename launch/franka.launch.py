@@ -115,7 +115,7 @@ def _bring_up(context):
         ExecuteProcess(
             cmd=[
                 *(sys.executable, '-m', 'reward_learning_ros.cli', 'thresholds'),
-                *('--namespace', namespace),
+                *('--namespace', namespace, '--arm-prefix', values['arm_prefix']),
                 *options,
             ],
             output='screen',

@@ -42,7 +42,7 @@ def recover(config: RecoverParameters) -> tuple[bool, str]:
         services = (
             SimulatedArmServices(asking.node)
             if config.arm == SIMULATED
-            else FrankaArmServices(asking.node, config.controllers)
+            else FrankaArmServices(asking.node, config.controllers, config.arm_prefix)
         )
         recovery = Recovery(asking.node, services.do)
         # A session is looked for during the whole time: only one may recover the arm.
@@ -68,7 +68,7 @@ def set_thresholds(config: ThresholdsParameters) -> None:
     with _asking(config.namespace) as asking:
         from reward_learning_ros.nodes.arm_services import FrankaArmServices
 
-        services = FrankaArmServices(asking.node, ())
+        services = FrankaArmServices(asking.node, (), config.arm_prefix)
         asking.spin_until(lambda: services.are_ready, config.timeout_sec)
         task = asking.executor.create_task(services.set_collision_thresholds(config))
         asking.result(task, config.timeout_sec)

@@ -29,6 +29,9 @@ class RecoverParameters(Parameters):
     namespace: str = parameter(
         '', description='ROS namespace of the arm and its session', is_namespace=True
     )
+    arm_prefix: str = parameter(
+        '', description='Tells the arms of one description apart, left for example; empty for none'
+    )
     controllers: tuple[str, ...] = parameter(
         (STATE_BROADCASTER, ARM_CONTROLLER),
         description='Controllers that are activated again',

@@ -24,6 +24,9 @@ class ThresholdsParameters(ThresholdParameters):
     """The thresholds, and the arm whose they are."""
 
     namespace: str = parameter('', description='ROS namespace of the arm', is_namespace=True)
+    arm_prefix: str = parameter(
+        '', description='Tells the arms of one description apart, left for example; empty for none'
+    )
     stop_torque_nm: tuple[float, ...] = parameter(
         STOP_TORQUE_NM,
         description='External torque of each joint at which playback holds',

@@ -22,6 +22,7 @@ SET_HARDWARE_STATE_SERVICE = 'controller_manager/set_hardware_component_state'
 # Of franka_hardware, in the same process.
 COLLISION_BEHAVIOR_SERVICE = 'service_server/set_full_collision_behavior'
 ERROR_RECOVERY_ACTION = 'action_server/error_recovery'
+OF_FRANKA_HARDWARE = (COLLISION_BEHAVIOR_SERVICE, ERROR_RECOVERY_ACTION)
 
 # As franka_robot_state_broadcaster publishes robot_state and joint_states.
 RELIABLE_STATE_QOS = QoSProfile(

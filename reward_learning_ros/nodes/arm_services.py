@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,11 +40,13 @@ class Controller:
         name: of the controller.
         state: `unconfigured`, `inactive`, `active` or `finalized`.
         claims: command interfaces that it holds.
+        needs: command and state interfaces without which it cannot be active.
     """
 
     name: str
     state: str
     claims: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
 
 class SimulatedArmServices:
@@ -58,7 +60,7 @@ class SimulatedArmServices:
         """Whether the arm is there."""
         return bool(self._client.service_is_ready())
 
-    async def do(self, step: RecoveryStep) -> str:
+    async def do(self, step: RecoveryStep, is_wanted: Callable[[], bool] = lambda: True) -> str:
         """Do a step of the recovery and return what was done.
 
         Raises:
@@ -78,16 +80,24 @@ class FrankaArmServices:
     Args:
         node: asks for them, in the arm's namespace.
         controllers: which a recovery activates again.
+        arm_prefix: tells the arms of one description apart; empty if there is one.
 
     Raises:
         MissingInterfaceError: Types of franka_msgs or controller_manager_msgs are not installed.
     """
 
-    def __init__(self, node: Node, controllers: Sequence[str]) -> None:
+    def __init__(self, node: Node, controllers: Sequence[str], arm_prefix: str = '') -> None:
         self._namespace = str(node.get_namespace())
         self._controllers = tuple(controllers)
+        # Since v3.3 franka_ros2 puts its own services into a namespace that is called like the
+        # prefix, unless the whole bringup has a namespace, which takes its place.
+        is_apart = bool(arm_prefix) and self._namespace == '/'
+        places = (f'{arm_prefix}/', '') if is_apart else ('',)
         self._clients = {
-            service: node.create_client(require_interface(type_name), service)
+            service: tuple(
+                node.create_client(require_interface(type_name), f'{place}{service}')
+                for place in (places if service in arm_names.OF_FRANKA_HARDWARE else ('',))
+            )
             for service, type_name in (
                 (
                     arm_names.LIST_CONTROLLERS_SERVICE,
@@ -112,17 +122,36 @@ class FrankaArmServices:
             )
         }
         self._recovery_type = require_interface('franka_msgs/action/ErrorRecovery')
-        self._recovery = ActionClient(node, self._recovery_type, arm_names.ERROR_RECOVERY_ACTION)
+        self._recovery_clients = tuple(
+            ActionClient(node, self._recovery_type, f'{place}{arm_names.ERROR_RECOVERY_ACTION}')
+            for place in places
+        )
 
     @property
     def are_ready(self) -> bool:
         """Whether all of them are there."""
         return self._recovery.server_is_ready() and all(
-            client.service_is_ready() for client in self._clients.values()
+            self._client(service).service_is_ready() for service in self._clients
         )
 
-    async def do(self, step: RecoveryStep) -> str:
+    @property
+    def _recovery(self) -> ActionClient:
+        """The client of the action server that is there."""
+        clients = self._recovery_clients
+        return next((each for each in clients if each.server_is_ready()), clients[0])
+
+    def _client(self, service: str) -> Any:
+        """Return the client of the service that is there."""
+        clients = self._clients[service]
+        return next((each for each in clients if each.service_is_ready()), clients[0])
+
+    async def do(self, step: RecoveryStep, is_wanted: Callable[[], bool] = lambda: True) -> str:
         """Do a step of the recovery and return what was done.
+
+        Args:
+            step: which one.
+            is_wanted: whether anybody still waits for it. An answer that comes too late switches
+                nothing any more.
 
         Raises:
             ArmServiceError: It could not be done; says why.
@@ -130,14 +159,15 @@ class FrankaArmServices:
         if step is RecoveryStep.ERRORS:
             return await self.clear_errors()
         if step is RecoveryStep.HARDWARE:
-            return await self.activate_hardware()
-        return await self.activate_controllers()
+            return await self.activate_hardware(is_wanted)
+        return await self.activate_controllers(is_wanted)
 
     async def clear_errors(self) -> str:
         """Let the arm recover from its errors."""
-        if not self._recovery.server_is_ready():
+        client = self._recovery
+        if not client.server_is_ready():
             raise ArmServiceError(_missing(arm_names.ERROR_RECOVERY_ACTION))
-        goal = await self._recovery.send_goal_async(self._recovery_type.Goal())
+        goal = await client.send_goal_async(self._recovery_type.Goal())
         if not goal.accepted:
             raise ArmServiceError('the arm does not accept the request')
         answer = await goal.get_result_async()
@@ -148,11 +178,19 @@ class FrankaArmServices:
             )
         return 'no error is left'
 
-    async def activate_hardware(self) -> str:
-        """Activate the hardware components that are not active."""
+    async def activate_hardware(self, is_wanted: Callable[[], bool] = lambda: True) -> str:
+        """Activate the hardware components of this arm that are not active."""
+        needed = {
+            interface
+            for each in await self.list_controllers()
+            if each.name in self._controllers
+            for interface in each.needs
+        }
         answer = await self._ask(arm_names.LIST_HARDWARE_SERVICE)
+        # Where nobody knows what is needed, all of them are taken.
+        ours = [each for each in answer.component if _serves(each, needed)] or answer.component
         activated = []
-        for component in answer.component:
+        for component in ours:
             if component.state.label == ACTIVE:
                 continue
             if component.state.label == FINALIZED:
@@ -160,6 +198,7 @@ class FrankaArmServices:
                     f'{component.name} is finalized and cannot be activated: bring the arm up '
                     'again'
                 )
+            _require_wanted(is_wanted)
             request = self._request(arm_names.SET_HARDWARE_STATE_SERVICE)
             request.name = component.name
             request.target_state.id, request.target_state.label = _ACTIVE_ID, ACTIVE
@@ -171,7 +210,7 @@ class FrankaArmServices:
             raise ArmServiceError('the controller manager has no hardware')
         return f'activated {", ".join(activated)}' if activated else 'was active'
 
-    async def activate_controllers(self) -> str:
+    async def activate_controllers(self, is_wanted: Callable[[], bool] = lambda: True) -> str:
         """Activate the controllers that a session needs, and look whether they are."""
         states = {each.name: each.state for each in await self.list_controllers()}
         for name in self._controllers:
@@ -185,6 +224,7 @@ class FrankaArmServices:
         waiting = [name for name in known if states.get(name) == INACTIVE]
         if not waiting:
             return 'were active'
+        _require_wanted(is_wanted)
         request = self._request(arm_names.SWITCH_CONTROLLER_SERVICE)
         request.activate_controllers = waiting
         request.strictness = request.STRICT
@@ -202,7 +242,12 @@ class FrankaArmServices:
         """Return all controllers that are loaded."""
         answer = await self._ask(arm_names.LIST_CONTROLLERS_SERVICE)
         return [
-            Controller(name=each.name, state=each.state, claims=tuple(each.claimed_interfaces))
+            Controller(
+                name=each.name,
+                state=each.state,
+                claims=tuple(each.claimed_interfaces),
+                needs=(*each.required_command_interfaces, *each.required_state_interfaces),
+            )
             for each in answer.controller
         ]
 
@@ -227,12 +272,27 @@ class FrankaArmServices:
             raise ArmServiceError(f'the arm refuses the collision thresholds: {answer.error}')
 
     def _request(self, service: str) -> Any:
-        return self._clients[service].srv_type.Request()
+        return self._client(service).srv_type.Request()
 
     async def _ask(self, service: str, request: Any = None) -> Any:
         if request is None:
             request = self._request(service)
-        return await _call(self._clients[service], request)
+        return await _call(self._client(service), request)
+
+
+def _serves(component: Any, needed: set[str]) -> bool:
+    """Tell whether a hardware component has one of the interfaces that are needed.
+
+    Others of the same controller manager, such as a second arm or a mobile base, may be inactive
+    on purpose.
+    """
+    offered = (*component.command_interfaces, *component.state_interfaces)
+    return not needed.isdisjoint(each.name for each in offered)
+
+
+def _require_wanted(is_wanted: Callable[[], bool]) -> None:
+    if not is_wanted():
+        raise ArmServiceError('given up: an answer came too late')
 
 
 async def _call(client: Any, request: Any) -> Any:

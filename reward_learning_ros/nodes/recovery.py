@@ -25,14 +25,15 @@ class Recovery:
 
     Args:
         node: in whose executor the steps are done.
-        do: does a step and returns what was done, or raises RewardLearningError.
+        do: does a step and returns what was done, or raises RewardLearningError. It is told how
+            to find out whether the step is still wanted: one that took too long is not.
         timeout_sec: of each step.
     """
 
     def __init__(
         self,
         node: Node,
-        do: Callable[[RecoveryStep], Awaitable[str]],
+        do: Callable[[RecoveryStep, Callable[[], bool]], Awaitable[str]],
         *,
         timeout_sec: float = STEP_TIMEOUT_SEC,
     ) -> None:
@@ -70,7 +71,7 @@ class Recovery:
     async def _work(self, sequence: RecoverySequence, step: RecoveryStep) -> None:
         is_done = True
         try:
-            words = await self._do(step)
+            words = await self._do(step, lambda: sequence.step is step)
         except RewardLearningError as error:
             is_done, words = False, str(error)
         following = sequence.finish_step(

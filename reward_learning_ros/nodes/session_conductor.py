@@ -155,7 +155,7 @@ class SessionConductorNode(Node):
     def _arm_services(self) -> SimulatedArmServices | FrankaArmServices:
         if self._config.arm == SIMULATED:
             return SimulatedArmServices(self)
-        return FrankaArmServices(self, (*self._config.controllers,))
+        return FrankaArmServices(self, self._config.controllers, self._config.arm_prefix)
 
     def _on_playback(self, message: DiagnosticStatus) -> None:
         before = self._playback

@@ -56,6 +56,9 @@ class SessionConductorParameters(Parameters):
         description='Which arm it is: its services recover it',
         choices=ARMS,
     )
+    arm_prefix: str = parameter(
+        '', description='Tells the arms of one description apart, left for example; empty for none'
+    )
     controllers: tuple[str, ...] = parameter(
         (), description='Controllers that must be active before the arm moves'
     )

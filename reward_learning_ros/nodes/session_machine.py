@@ -298,13 +298,13 @@ class SessionMachine:
         """
         if (self.state, event) not in TRANSITIONS:
             raise SessionRefusedError(f'no {event.value} now: {self._situation()}')
+        obstacle = self._obstacle()
+        if obstacle and event is not _E.BEGIN:
+            raise SessionRefusedError(f'no {event.value} now: {obstacle}')
         if asked_sec is not None and asked_sec < self._since_sec:
             raise SessionRefusedError(
                 f'no {event.value} now: this was asked before {self._situation()}; ask again'
             )
-        obstacle = self._obstacle()
-        if obstacle and event is not _E.BEGIN:
-            raise SessionRefusedError(f'no {event.value} now: {obstacle}')
         action = {_E.BEGIN: Action.START, _E.HOME: Action.HOME}.get(event)
         if action is None:
             if self._must_begin_again() and self._view.is_inferring:

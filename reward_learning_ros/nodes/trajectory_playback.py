@@ -237,7 +237,8 @@ class TrajectoryPlaybackNode(Node):
         refusal = self._request_ages.refusal(age_sec) if moves else None
         try:
             if refusal is not None:
-                raise PlaybackRefusedError(self._not_ready or refusal)
+                reasons = filter(None, (self._not_ready, refusal))
+                raise PlaybackRefusedError('; '.join(reasons))
             action()
         except RewardLearningError as error:
             response = Trigger.Response(success=False, message=str(error))

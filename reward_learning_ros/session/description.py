@@ -269,6 +269,7 @@ def _chosen_parameters(
         'quiet_pass_accepts': config.has_simulated_participant,
         'consent': config.consent_rule,
         'arm': config.arm,
+        'arm_prefix': config.arm_prefix,
         'bag': str(folder.bag),
     }
     chosen[PLAYBACK]['watched_nodes'] = [name for name in (*others, CONDUCTOR) if name != PLAYBACK]

@@ -13,7 +13,17 @@ from reward_learning_ros.parameters import Parameters, specifications
 # Who must be there, who consents, what must be active and known, which arm it is, with or without
 # a hand; and the session's recording.
 PROTECTED = frozenset(
-    {'watched_nodes', 'consent', 'arm', 'controllers', 'requires_mode', 'bag', 'prefix', 'hand'}
+    {
+        'arm',
+        'arm_prefix',
+        'bag',
+        'consent',
+        'controllers',
+        'hand',
+        'prefix',
+        'requires_mode',
+        'watched_nodes',
+    }
 )
 
 # On a real arm these stay within what is shipped.

@@ -15,6 +15,7 @@ from rclpy.task import Future
 from reward_learning_ros.nodes import arm_names
 from reward_learning_ros.nodes.installed_interfaces import find_interface
 
+COMMANDED = 'fr3_joint1/effort'
 BROADCASTER, CONTROLLER = 'franka_robot_state_broadcaster', 'fr3_arm_controller'
 TYPES = {
     arm_names.LIST_CONTROLLERS_SERVICE: 'controller_manager_msgs/srv/ListControllers',
@@ -41,20 +42,25 @@ class FrankaServices(Node):
     Attributes:
         has_error: whether the arm is in a reflex.
         is_stopped: whether the user stop is pressed, so that errors cannot be cleared.
-        hardware: state of the hardware component.
+        hardware: state of the arm's hardware component.
+        other_hardware: state of another one of the same controller manager, None without one.
         controllers: state of each controller.
         asked: the services that changed something, in their order.
-        silent: services that never answer.
+        silent: services that do not answer before `late` is done.
         thresholds: request that set the collision thresholds last.
     """
 
-    def __init__(self, context: Context, namespace: str = '') -> None:
+    def __init__(self, context: Context, namespace: str = '', arm_prefix: str = '') -> None:
         super().__init__('controller_manager', namespace=namespace, context=context)
         self.has_error = self.is_stopped = False
         self.hardware = 'active'
+        self.other_hardware: str | None = None
+        # As franka_hardware names its nodes, in a bringup without a namespace.
+        place = f'{arm_prefix}/' if arm_prefix else ''
         self.controllers = {BROADCASTER: 'active', CONTROLLER: 'active'}
         self.asked: list[str] = []
         self.silent: set[str] = set()
+        self.late = Future()
         self.thresholds: Any = None
         group = ReentrantCallbackGroup()
         for service, answer in (
@@ -66,7 +72,7 @@ class FrankaServices(Node):
         ):
             self.create_service(
                 find_interface(TYPES[service]),
-                service,
+                f'{place}{service}' if service in arm_names.OF_FRANKA_HARDWARE else service,
                 # A lambda is no coroutine function, and rclpy would not await it.
                 functools.partial(self._answer, service, answer),
                 # One that never answers does not block the others.
@@ -76,7 +82,7 @@ class FrankaServices(Node):
         self._recovery = ActionServer(
             self,
             recovery,
-            arm_names.ERROR_RECOVERY_ACTION,
+            f'{place}{arm_names.ERROR_RECOVERY_ACTION}',
             self._recover,
             callback_group=group,
         )
@@ -90,7 +96,8 @@ class FrankaServices(Node):
 
     async def _answer(self, service: str, answer: Any, request: Any, response: Any) -> Any:
         if service in self.silent:
-            await Future()
+            self.late = Future()
+            await self.late
         answer(request, response)
         return response
 
@@ -113,7 +120,8 @@ class FrankaServices(Node):
                 state_type(
                     name=name,
                     state=state,
-                    claimed_interfaces=['fr3_joint1/effort'] if commands else [],
+                    claimed_interfaces=[COMMANDED] if commands else [],
+                    required_command_interfaces=[COMMANDED] if name == CONTROLLER else [],
                 )
             )
 
@@ -124,13 +132,26 @@ class FrankaServices(Node):
             self.controllers |= dict.fromkeys(request.activate_controllers, 'active')
 
     def _list_hardware(self, request: Any, response: Any) -> None:
-        component = find_interface('controller_manager_msgs/msg/HardwareComponentState')()
-        component.name = 'FrankaHardwareInterface'
-        component.state.label = self.hardware
-        response.component.append(component)
+        component_type = find_interface('controller_manager_msgs/msg/HardwareComponentState')
+        interface_type = find_interface('controller_manager_msgs/msg/HardwareInterface')
+        for name, interface, state in (
+            ('FrankaHardwareInterface', COMMANDED, self.hardware),
+            ('MobileBase', 'wheel/velocity', self.other_hardware),
+        ):
+            if state is None:
+                continue
+            component = component_type(
+                name=name, command_interfaces=[interface_type(name=interface)]
+            )
+            component.state.label = state
+            response.component.append(component)
 
     def _set_hardware(self, request: Any, response: Any) -> None:
         self.asked.append('set_hardware_component_state')
+        if request.name == 'MobileBase':
+            self.other_hardware = request.target_state.label
+            response.ok = True
+            return
         response.ok = not self.has_error and self.hardware != 'finalized'
         if response.ok:
             self.hardware = request.target_state.label

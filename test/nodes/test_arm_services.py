@@ -106,6 +106,48 @@ def test_a_service_that_never_answers_is_given_up(ros, franka, service):
 
 
 @pytest.mark.fetched
+@pytest.mark.parametrize(
+    'service', [arm_names.LIST_HARDWARE_SERVICE, arm_names.LIST_CONTROLLERS_SERVICE]
+)
+def test_an_answer_after_the_recovery_was_given_up_switches_nothing(ros, franka, service):
+    served, asking, services = franka
+    served.fall_into_reflex()
+    served.silent.add(service)
+    assert not recover(ros, Recovery(asking, services.do, timeout_sec=0.5)).is_complete
+    asked = list(served.asked)
+    served.silent.clear()
+    served.late.set_result(None)
+    looked = finish(ros, services.list_controllers())
+    assert looked
+    finish(ros, services.list_controllers())
+    assert served.asked == asked
+
+
+@pytest.mark.fetched
+def test_hardware_that_is_not_of_this_arm_stays_as_it_is(ros, franka):
+    served, asking, services = franka
+    served.other_hardware = 'inactive'
+    served.fall_into_reflex()
+    assert recover(ros, Recovery(asking, services.do)).is_complete
+    assert (served.hardware, served.other_hardware) == ('active', 'inactive')
+
+
+@pytest.mark.fetched
+@pytest.mark.parametrize('arm_prefix', ['', 'left'])
+def test_the_services_of_one_of_several_arms_are_found(ros, arm_prefix):
+    require_types()
+    served = ros.add(FrankaServices(ros.context, arm_prefix=arm_prefix))
+    asking = ros.create_node('asking')
+    services = FrankaArmServices(asking, CONTROLLERS, 'left')
+    ros.wait_until(lambda: services.are_ready)
+    served.fall_into_reflex()
+    assert recover(ros, Recovery(asking, services.do)).is_complete
+    served.controllers[CONTROLLER] = 'inactive'
+    finish(ros, services.set_collision_thresholds(CollisionParameters()))
+    assert served.thresholds is not None
+
+
+@pytest.mark.fetched
 def test_what_recovery_cannot_mend_is_told_with_what_to_do(ros, franka):
     served, asking, services = franka
     served.hardware = 'finalized'
