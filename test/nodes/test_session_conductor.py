@@ -81,6 +81,15 @@ def session(ros):
     return playback, conductor, operators
 
 
+def let_look(ros, conductor):
+    """Let the conductor look again: for it, the time that a test takes to make a node is a sleep.
+
+    What is asked during a sleep is refused.
+    """
+    looked_sec = conductor._request_ages._awake_sec
+    ros.wait_until(lambda: conductor._request_ages._awake_sec > looked_sec)
+
+
 def test_of_two_operators_at_once_one_moves_the_arm(ros, session):
     playback, conductor, operators = session
     calls = [operator.call_async(Trigger.Request()) for operator in operators]
@@ -112,6 +121,7 @@ def test_a_playback_that_never_answers_blocks_nobody_and_is_stopped_if_it_does_a
 def test_another_operator_takes_a_consent_back(ros, session):
     playback, conductor, operators = session
     hand_over = ros.create_node('third').create_client(Trigger, names.SESSION_HAND_OVER_SERVICE)
+    let_look(ros, conductor)
     assert ros.call(operators[0], Trigger.Request()).success
     ros.wait_until(lambda: playback.answers)
     assert ros.call(hand_over, Trigger.Request()).success
@@ -123,6 +133,7 @@ def test_another_operator_takes_a_consent_back(ros, session):
 def test_another_operator_stops_a_motion_that_is_granted_and_not_seen_yet(ros, session):
     playback, conductor, operators = session
     hand_over = ros.create_node('third').create_client(Trigger, names.SESSION_HAND_OVER_SERVICE)
+    let_look(ros, conductor)
     assert ros.call(operators[0], Trigger.Request()).success
     ros.wait_until(lambda: playback.answers)
     playback.answers[0].set_result(True)
@@ -143,6 +154,7 @@ def test_playback_that_dies_with_a_request_under_way_blocks_nobody(ros, session)
     ros.wait_until(lambda: conductor.count_services(names.PLAYBACK_START_SERVICE))
     ros.wait_until(lambda: conductor._playback_clients[Action.START].service_is_ready())
     assert another.answers == []
+    let_look(ros, conductor)
     assert ros.call(operators[1], Trigger.Request()).success
     ros.wait_until(lambda: another.answers)
 
