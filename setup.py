@@ -82,11 +82,11 @@ setup(
             'trajectory_playback = reward_learning_ros.nodes.trajectory_playback:main',
         ],
         'reward_learning_ros.tasks': [
-            'close = reward_learning_ros.arm.tasks.close:make_task',
-            'pour = reward_learning_ros.arm.tasks.pour:make_task',
-            'published_push = reward_learning_ros.arm.tasks.published_push:make_task',
-            'push = reward_learning_ros.arm.tasks.push:make_task',
-            'push_study = reward_learning_ros.arm.tasks.push_study:make_task',
+            'close = reward_learning_ros.tasks.close:make_task',
+            'pour = reward_learning_ros.tasks.pour:make_task',
+            'published_push = reward_learning_ros.tasks.published_push:make_task',
+            'push = reward_learning_ros.tasks.push:make_task',
+            'push_study = reward_learning_ros.tasks.push_study:make_task',
         ],
     },
 )

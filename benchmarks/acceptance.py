@@ -33,10 +33,15 @@ import numpy as np
 
 from benchmarks.arm_sessions import run_session as run_with_arm
 from reward_learning_ros import core
+from reward_learning_ros.experiments.armless_sessions import (
+    GradientStep,
+    Inferred,
+    Learner,
+    run_session,
+)
+from reward_learning_ros.experiments.parallel import run_all
 from reward_learning_ros.learning import LearningParameters
-from reward_learning_ros.study.parallel import run_all
-from reward_learning_ros.study.participant import Participant, ParticipantParameters
-from reward_learning_ros.study.passes import GradientStep, Inferred, Learner, run_session
+from reward_learning_ros.participant.decisions import Participant, ParticipantParameters
 
 RESULTS = Path(__file__).parent / 'results'
 TASKS = ('press', 'press_conflict', 'reach', 'push_study')

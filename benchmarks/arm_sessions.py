@@ -15,10 +15,10 @@ from benchmarks.guided_arm import GuidedArm, ThinkingAtOnce
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
 from reward_learning_ros.interface import PassCorrections, Plan, PlaybackState
 from reward_learning_ros.learning import Learner, LearningParameters, learn
-from reward_learning_ros.learning.lesson import tool_paths_of
-from reward_learning_ros.study.hand import HandParameters
-from reward_learning_ros.study.participant import Participant, ParticipantParameters
-from reward_learning_ros.study.participation import MeantPass, Participation
+from reward_learning_ros.learning.inference_result import tool_paths_of
+from reward_learning_ros.participant.decisions import Participant, ParticipantParameters
+from reward_learning_ros.participant.hand import HandParameters
+from reward_learning_ros.participant.participation import MeantPass, Participation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,9 +41,8 @@ def carrier_type() -> Any:
 
 
 def _franka_bytes() -> bytes:
-    folder = FilePath(__file__).resolve().parents[1] / 'test' / 'unit' / 'sensing'
-    sys.path.insert(0, str(folder))
-    from random_messages import RandomMessages
+    sys.path.insert(0, str(FilePath(__file__).resolve().parents[1] / 'test'))
+    from helpers.random_messages import RandomMessages
 
     messages = RandomMessages(np.random.default_rng(1))
     state = messages.franka_state(JOINTS)

@@ -13,15 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'unit' / 'bags'))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'unit' / 'sensing'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
 
-from bag_making import write_session
-from sensing_scenarios import PLAN, recording
+from helpers.bag_making import write_session
+from helpers.sensing_scenarios import PLAN, recording
 
-from reward_learning_ros.bags.reading import BagReader
-from reward_learning_ros.bags.redetection import RedetectionParameters, redetect
-from reward_learning_ros.bags.session_topics import SessionTopics
+from reward_learning_ros.recording.bag_reader import BagReader
+from reward_learning_ros.recording.redetection import RedetectionParameters, redetect
+from reward_learning_ros.recording.session_topics import SessionTopics
 from reward_learning_ros.sensing.synthetic import random_pushes
 
 MINUTES = 5.0
@@ -29,9 +28,9 @@ MINUTES = 5.0
 _MEMORY = """
 import sys
 from pathlib import Path
-from reward_learning_ros.bags.reading import BagReader
-from reward_learning_ros.bags.redetection import RedetectionParameters, redetect
-from reward_learning_ros.bags.session_topics import SessionTopics
+from reward_learning_ros.recording.bag_reader import BagReader
+from reward_learning_ros.recording.redetection import RedetectionParameters, redetect
+from reward_learning_ros.recording.session_topics import SessionTopics
 with BagReader(Path(sys.argv[1])) as bag:
     redetect(bag, SessionTopics(bag.path, bag.topics, {}), RedetectionParameters())
 status = Path("/proc/self/status").read_text()

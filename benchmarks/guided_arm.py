@@ -22,10 +22,14 @@ from numpy.typing import NDArray
 from benchmarks.pushed_arm import TICK_CYCLES, Station
 from reward_learning_ros.arm import simulation_kernels as kernels
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.arm.playback.parameters import PlaybackParameters
-from reward_learning_ros.arm.playback.playback import Playback
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
 from reward_learning_ros.interface import Deformation, Plan, PlaybackState
+from reward_learning_ros.participant.decisions import Participant, ParticipantParameters
+from reward_learning_ros.participant.hand import HandParameters
+from reward_learning_ros.participant.participation import MeantPass, Participation
+from reward_learning_ros.participant.people import KINDS, MODEL
+from reward_learning_ros.playback.configuration import PlaybackParameters
+from reward_learning_ros.playback.state_machine import Playback
 from reward_learning_ros.sensing.arrivals import interleave
 from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.live import LiveDeformation
@@ -33,10 +37,6 @@ from reward_learning_ros.sensing.ordering import StreamOrderer
 from reward_learning_ros.sensing.playback_feed import PlaybackFeed
 from reward_learning_ros.sensing.samples import NANOSECONDS, Stream
 from reward_learning_ros.sensing.timeline import PlaybackTimeline, planned_position_m
-from reward_learning_ros.study.hand import HandParameters
-from reward_learning_ros.study.participant import Participant, ParticipantParameters
-from reward_learning_ros.study.participation import MeantPass, Participation
-from reward_learning_ros.study.people import KINDS, MODEL
 
 Array = NDArray[np.float64]
 

@@ -21,15 +21,15 @@ import numpy as np
 from benchmarks import scalar_press
 from reward_learning_ros import core
 from reward_learning_ros.core.human_model import HumanModel, gather_evidence
-from reward_learning_ros.core.reference import (
+from reward_learning_ros.core.reference_posterior import (
     TrajectoryQuadrature,
     quadrature_posterior,
     reference_posterior,
 )
 from reward_learning_ros.core.samplers.kernels import KINDS, advance, load, make_scratch
+from reward_learning_ros.experiments.calibration import calibrate
+from reward_learning_ros.experiments.parallel import run_all
 from reward_learning_ros.learning import LearningParameters, learn
-from reward_learning_ros.study.calibration import calibrate
-from reward_learning_ros.study.parallel import run_all
 
 STUDY = Path(
     os.environ.get('PUBLISHED_STUDY', Path(__file__).parents[2] / 'shared/published_study')
@@ -251,7 +251,7 @@ def squared_distance_to_long_run(job: tuple[str, tuple[int, ...], int]) -> float
 
 def recordings() -> dict[str, Any]:
     """Distance to the reference posterior mean on real recordings of Press and Reach."""
-    from reward_learning_ros.bags.published_study import read_corrections
+    from reward_learning_ros.recording.published_recordings import read_corrections
 
     if not STUDY.is_dir():
         return {'recordings of the published study': f'left out: {STUDY} is not here'}

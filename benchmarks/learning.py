@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from reward_learning_ros import core
-from reward_learning_ros.core.passes import MOTOR_NOISE_M, PASS_MODEL
-from reward_learning_ros.study.passes import (
+from reward_learning_ros.core.pass_model import MOTOR_NOISE_M, PASS_MODEL
+from reward_learning_ros.experiments.armless_sessions import (
     AfterPass,
     GradientStep,
     Inferred,
     Learner,
     run_session,
 )
-from reward_learning_ros.study.people import KINDS, MODEL, PURPOSEFUL, Person
+from reward_learning_ros.participant.people import KINDS, MODEL, PURPOSEFUL, Person
 
 # The hand of the people that push, in metres; purposeful ones with a good one and a bad one.
 HANDS_M = {PURPOSEFUL: (0.003, 0.02), 'lazy': (0.01,), 'content': (0.01,), MODEL: (0.0,)}

@@ -12,9 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from reward_learning_ros.arm import simulation_kernels as kernels
-from reward_learning_ros.arm.playback.parameters import PlaybackParameters
-from reward_learning_ros.arm.playback.playback import Playback
-from reward_learning_ros.arm.playback.time_law import Now
 from reward_learning_ros.arm.simulation import SimulatedArm
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
 from reward_learning_ros.interface import (
@@ -25,6 +22,9 @@ from reward_learning_ros.interface import (
     PlaybackState,
     PlaybackStatus,
 )
+from reward_learning_ros.playback.configuration import PlaybackParameters
+from reward_learning_ros.playback.speed_scaling import Now
+from reward_learning_ros.playback.state_machine import Playback
 from reward_learning_ros.sensing.arrivals import interleave
 from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.ordering import StreamOrderer

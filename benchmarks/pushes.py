@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks.pushed_arm import PushedArm
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
+from reward_learning_ros.experiments.parallel import run_all
 from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.samples import NANOSECONDS
-from reward_learning_ros.study.parallel import run_all
 
 SEEDS = tuple(range(8))
 PUSHES_PER_SEED = 25

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'unit' / 'sensing'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
 
-from random_messages import RandomMessages
-from sensing_scenarios import correct, detect, learned, ordered, recording
+from helpers.random_messages import RandomMessages
+from helpers.sensing_scenarios import correct, detect, learned, ordered, recording
 
 from reward_learning_ros.sensing.contact import Contact, ContactDetector
 from reward_learning_ros.sensing.decoding import (

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from reward_learning_ros.arm.playback.parameters import PlaybackParameters
-from reward_learning_ros.arm.playback.playback import Playback
-from reward_learning_ros.arm.playback.time_law import Now
 from reward_learning_ros.arm.simulation import CYCLE_SEC, SimulatedArm
 from reward_learning_ros.interface import JointTrajectory, Plan, PlaybackState
+from reward_learning_ros.playback.configuration import PlaybackParameters
+from reward_learning_ros.playback.speed_scaling import Now
+from reward_learning_ros.playback.state_machine import Playback
 
 ROUNDS = 8
 CYCLES = 1500

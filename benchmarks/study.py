@@ -16,10 +16,14 @@ from typing import Any
 import numpy as np
 
 from reward_learning_ros import core
-from reward_learning_ros.study.parallel import run_all
-from reward_learning_ros.study.published import published_cells, read_study, summarise
-from reward_learning_ros.study.published_parameters import PublishedParameters
-from reward_learning_ros.study.sweep import sweep
+from reward_learning_ros.experiments.parallel import run_all
+from reward_learning_ros.experiments.parameter_sweep import sweep
+from reward_learning_ros.experiments.published_analysis import (
+    published_cells,
+    read_study,
+    summarise,
+)
+from reward_learning_ros.experiments.published_parameters import PublishedParameters
 
 STUDY = Path(
     os.environ.get('PUBLISHED_STUDY', Path(__file__).parents[2] / 'shared/published_study')

@@ -16,9 +16,6 @@ from typing import Any
 import numpy as np
 
 from reward_learning_ros import core
-from reward_learning_ros.arm.tasks.cabinet import LIBRARY_SIZE as GRID_SIZE
-from reward_learning_ros.arm.tasks.simulated import LIBRARY_SIZE, NEIGHBOURS
-from reward_learning_ros.arm.tasks.tool_space import draw_in, path_lengths, tool_space
 from reward_learning_ros.core.cores import available_cores
 from reward_learning_ros.core.inference import Inference
 from reward_learning_ros.core.library import (
@@ -32,6 +29,9 @@ from reward_learning_ros.core.samplers.base import Settings
 from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform
 from reward_learning_ros.core.samplers.kernels import make_scratch
 from reward_learning_ros.core.simulated_human import simulate_corrections
+from reward_learning_ros.tasks.cabinet import LIBRARY_SIZE as GRID_SIZE
+from reward_learning_ros.tasks.simulated import LIBRARY_SIZE, NEIGHBOURS
+from reward_learning_ros.tasks.tool_space import draw_in, path_lengths, tool_space
 
 KINEMATIC = ('cup', 'press', 'published_reach', 'reach', 'serve', 'shelf')
 LIBRARIES = ('push', 'close', 'pour')

@@ -14,8 +14,8 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from launch import LaunchDescription
+from reward_learning_ros.nodes.launching import launch_parameters
 from reward_learning_ros.parameters import from_texts, specifications, text_of
-from reward_learning_ros.session.launching import launch_parameters
 from reward_learning_ros.session.replay import ReplayParameters, describe_replay
 
 

@@ -11,7 +11,7 @@ from tools.pins import ROOT
 
 PACKAGE = 'reward_learning_ros'
 # colcon is to find and run tests here, a few quick ones; `make test` runs all of them.
-TESTS = ('test/unit/test_architecture.py', 'test/unit/test_packaging.py')
+TESTS = ('test/unit/package/test_architecture.py', 'test/unit/package/test_packaging.py')
 
 
 def build_command(bases: Path, source: Path = ROOT) -> list[str]:

@@ -59,8 +59,8 @@ def pictures() -> Iterator[Picture]:
 
 
 def _session_pictures() -> Iterator[Picture]:
-    from reward_learning_ros.study import session_figures
-    from reward_learning_ros.study.figure_style import publication_style, save_figure
+    from reward_learning_ros.figures.figure_style import publication_style, save_figure
+    from reward_learning_ros.session import session_figures
 
     data = simulated_session()
 
@@ -104,7 +104,7 @@ def simulated_session() -> Any:
 
     from reward_learning_ros import core
     from reward_learning_ros.interface import ThetaSummary
-    from reward_learning_ros.study.session_data import PassOutcome, SessionData
+    from reward_learning_ros.session.session_data import PassOutcome, SessionData
 
     task = core.load_task(SESSION_TASK)
     theta = np.array(next(iter(task.presets.values())))
@@ -138,8 +138,8 @@ def simulated_session() -> Any:
 
 
 def _example_pictures() -> Iterator[Picture]:
-    from reward_learning_ros.study import figures
-    from reward_learning_ros.study.working_example import working_example
+    from reward_learning_ros.experiments import simulation_figures as figures
+    from reward_learning_ros.experiments.working_example import working_example
 
     result = working_example(seed=SEED)
     yield Picture(
@@ -160,7 +160,7 @@ def _draw_task(name: str, path: Path) -> None:
     import numpy as np
 
     from reward_learning_ros import core
-    from reward_learning_ros.study.pictures import draw_portrait, portray
+    from reward_learning_ros.figures.pictures import draw_portrait, portray
 
     task = core.load_task(name)
     theta = np.array(next(iter(task.presets.values())))
@@ -169,7 +169,7 @@ def _draw_task(name: str, path: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Draw all pictures and write the page that shows them."""
-    from reward_learning_ros.study.inline_svg import shortened
+    from reward_learning_ros.figures.inline_svg import shortened
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--output', type=Path, default=GALLERY, metavar='FOLDER')

@@ -42,7 +42,7 @@ class _Listener(event.Listener):
 def learn() -> None:
     """Use the inference, the planner and a simulated participant, as little as possible."""
     from reward_learning_ros.learning import LearningParameters, warm_up
-    from reward_learning_ros.study.participant import Participant, ParticipantParameters
+    from reward_learning_ros.participant.decisions import Participant, ParticipantParameters
 
     for name in TASKS:
         warm_up(LearningParameters(task=name), core.load_task(name))
@@ -54,7 +54,7 @@ def sense() -> None:
     """Use the simulated arm, the detection of contacts and the reading of bags."""
     from reward_learning_ros.arm.simulation import SimulatedArm
     from reward_learning_ros.arm.simulation_parameters import SimulationParameters
-    from reward_learning_ros.bags.blocks import mcap_block
+    from reward_learning_ros.recording.blocks import mcap_block
     from reward_learning_ros.sensing.contact import ContactDetector
     from reward_learning_ros.sensing.ordering import StreamOrderer
     from reward_learning_ros.sensing.synthetic import Push, record

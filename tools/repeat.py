@@ -29,8 +29,8 @@ TESTS = (
     'test/unit/core/test_library.py',
     'test/unit/learning/test_learning_worker.py',
     'test/unit/study/test_ledger.py',
-    'test/unit/study/test_parallel.py',
-    'test/unit/study/test_sweep.py',
+    'test/unit/experiments/test_parallel.py',
+    'test/unit/experiments/test_sweep.py',
 )
 # pytest's codes for tests that passed and for tests that failed; any other is a run that broke.
 _RAN = (0, 1)

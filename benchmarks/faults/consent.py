@@ -25,16 +25,18 @@ from benchmarks.faults.station import (
     StuckError,
 )
 from reward_learning_ros.arm.robot_mode import RobotMode
-from reward_learning_ros.core.tasks import load_task
 from reward_learning_ros.interface import PlaybackState, PlaybackStatus, SessionState
-from reward_learning_ros.interface.session import SessionStatus
+from reward_learning_ros.interface.session_status import SessionStatus
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import session_status_from_message
-from reward_learning_ros.nodes.session_conductor_parameters import EVERY_PASS
-from reward_learning_ros.nodes.session_machine import ASKING
-from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
 from reward_learning_ros.session.description import CONDUCTOR, RECORDER, begin
-from reward_learning_ros.session.parameters import SessionParameters
+from reward_learning_ros.session.node_parameters.session_conductor import EVERY_PASS
+from reward_learning_ros.session.node_parameters.trajectory_playback import (
+    TrajectoryPlaybackParameters,
+)
+from reward_learning_ros.session.session_parameters import SessionParameters
+from reward_learning_ros.session.session_state_machine import ASKING
+from reward_learning_ros.tasks import load_task
 
 CONSENTS = {
     'begin': names.SESSION_BEGIN_SERVICE,

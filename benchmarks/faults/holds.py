@@ -31,7 +31,9 @@ from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.arm.robot_mode import RobotMode
 from reward_learning_ros.interface import PlaybackState
 from reward_learning_ros.nodes import arm_names, names
-from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
+from reward_learning_ros.session.node_parameters.trajectory_playback import (
+    TrajectoryPlaybackParameters,
+)
 from tools.repeat import busy
 
 # Not one that listens to the arm: for seconds after kill -9 of such a node the simulated arm was

@@ -1,1 +1,4 @@
-"""The FR3 arm: kinematics, limits, timing, simulation; no ROS."""
+"""The FR3: description, kinematics, limits, timing, MuJoCo simulation, controllers.
+
+Imports core, parameters and interface. No ROS.
+"""

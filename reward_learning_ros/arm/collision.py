@@ -11,7 +11,7 @@ from reward_learning_ros.parameters import (
     parameter,
     specifications,
 )
-from reward_learning_ros.parameters.thresholds import (
+from reward_learning_ros.parameters.shared_thresholds import (
     DETECTION_TORQUE_NM,
     REFLEX_FORCE_N,
     REFLEX_TORQUE_NM,

@@ -8,7 +8,7 @@ from reward_learning_ros.arm.description import JOINT_COUNT
 from reward_learning_ros.arm.impedance import COMPLIANT_DAMPING_NM_S, COMPLIANT_STIFFNESS_NM
 from reward_learning_ros.arm.worlds import SCENES
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
-from reward_learning_ros.parameters.thresholds import REFLEX_FORCE_N, REFLEX_TORQUE_NM
+from reward_learning_ros.parameters.shared_thresholds import REFLEX_FORCE_N, REFLEX_TORQUE_NM
 
 NO_SCENE = 'none'
 

@@ -31,11 +31,11 @@ def recover(config: RecoverParameters) -> tuple[bool, str]:
 
         from reward_learning_ros.arm.recovery import STEP_TIMEOUT_SEC, STEPS
         from reward_learning_ros.nodes import names
+        from reward_learning_ros.nodes.arm_recovery import Recovery
         from reward_learning_ros.nodes.arm_services import (
             FrankaArmServices,
             SimulatedArmServices,
         )
-        from reward_learning_ros.nodes.recovery import Recovery
 
         timeout_sec = len(STEPS) * STEP_TIMEOUT_SEC + _MARGIN_SEC
         session = asking.node.create_client(Trigger, names.SESSION_RECOVER_SERVICE)

@@ -37,9 +37,9 @@ def contact_findings(
 
     from reward_learning_ros.arm.kinematics import Kinematics
     from reward_learning_ros.core.errors import RewardLearningError
-    from reward_learning_ros.sensing.calibration import calibrate_contacts
+    from reward_learning_ros.figures.contact_figure import draw_contact_calibration
+    from reward_learning_ros.sensing.contact_calibration import calibrate_contacts
     from reward_learning_ros.sensing.samples import SampleBlock
-    from reward_learning_ros.study.contact_figure import draw_contact_calibration
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / 'samples.npz'

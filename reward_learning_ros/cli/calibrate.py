@@ -10,7 +10,7 @@ from reward_learning_ros.cli._progress import ParallelParameters, progress_bar
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments, parameter
-from reward_learning_ros.parameters.inference import dependence_parameter, method_parameter
+from reward_learning_ros.parameters.inference_options import dependence_parameter, method_parameter
 
 NAME = 'calibrate'
 HELP = 'simulation-based calibration of the inference'
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Calibrate, print ranks and coverage, and return 0 only if both are as they should be."""
-    from reward_learning_ros.study.calibration import calibrate
+    from reward_learning_ros.experiments.calibration import calibrate
 
     config = from_arguments(CalibrateParameters, options)
     with progress_bar('simulated people', config.humans) as advance:

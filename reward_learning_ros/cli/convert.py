@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         elif source.suffix in ('.csv', '.pkl'):
             problems = _write_session(source, target, options)
         else:
-            from reward_learning_ros.bags.making import copy_bag
+            from reward_learning_ros.recording.bag_making import copy_bag
 
             problems = copy_bag(source, target)
     except OSError as error:
@@ -72,13 +72,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _write_table(source: Path, target: Path, options: argparse.Namespace) -> list[Any]:
-    from reward_learning_ros.bags import correction_table
+    from reward_learning_ros.recording import correction_table
 
     if source.suffix in ('.csv', '.pkl'):
         plans, corrections, _, _ = _read(source, options)
         problems: list[Any] = []
     else:
-        from reward_learning_ros.bags.reinference import read_recorded
+        from reward_learning_ros.recording.reinference import read_recorded
 
         recorded = read_recorded(source, topics_of(options))
         plans, corrections = list(recorded.plans), recorded.corrections
@@ -94,12 +94,12 @@ def _write_table(source: Path, target: Path, options: argparse.Namespace) -> lis
 
 def _write_session(source: Path, target: Path, options: argparse.Namespace) -> list[Any]:
     """Make a folder that `reinfer`, `conclude` and the replay take for a session's."""
-    from reward_learning_ros.bags.making import write_corrections
     from reward_learning_ros.interface import PassCorrections
     from reward_learning_ros.learning import LearningParameters, parameters_as_recorded
     from reward_learning_ros.parameters import from_mapping, to_mapping
+    from reward_learning_ros.recording.bag_making import write_corrections
     from reward_learning_ros.session.folder import SessionFolder
-    from reward_learning_ros.session.parameters import HUMAN, SessionParameters
+    from reward_learning_ros.session.session_parameters import HUMAN, SessionParameters
 
     plans, corrections, theta_star, session = _read(source, options)
     config = SessionParameters(participant_model=HUMAN, **session)
@@ -123,10 +123,10 @@ def _read(
 ) -> tuple[list[Plan], Sequence[PassCorrections | Correction], np.ndarray | None, dict[str, Any]]:
     """Return plans, corrections, θ* if known, and what to call the session."""
     from reward_learning_ros.learning import LearningParameters
-    from reward_learning_ros.learning.lesson import tool_paths_of
+    from reward_learning_ros.learning.inference_result import tool_paths_of
 
     if source.suffix == '.csv':
-        from reward_learning_ros.bags.correction_table import read_csv
+        from reward_learning_ros.recording.correction_table import read_csv
 
         plan = None
         if options.task is not None:
@@ -136,8 +136,8 @@ def _read(
         name = re.sub(r'[^A-Za-z0-9_-]', '_', source.stem).lstrip('_-')[:64] or 'table'
         task = {} if options.task is None else {'task': options.task}
         return plans, corrections, None, {'study': 'converted', 'participant': name, **task}
-    from reward_learning_ros.bags.making import published_records
-    from reward_learning_ros.bags.published_study import FOLDERS, read_recordings
+    from reward_learning_ros.recording.bag_making import published_records
+    from reward_learning_ros.recording.published_recordings import FOLDERS, read_recordings
 
     place = re.fullmatch(r'(.*)/(Task\d+)/data/user(\d+)/demo(\d+)\.pkl', source.as_posix())
     tasks = {folder: task for task, folder in FOLDERS.items()}

@@ -27,7 +27,7 @@ EXIT_NOT_READY = 1
 _DISCOVERY_SEC = 5.0
 # Starting Python and a node on a busy machine, beyond the time to listen.
 _START_SEC = 60.0
-_PREFLIGHT_ALONE = 'run `python -m reward_learning_ros.nodes.preflight` and read what it says'
+_PREFLIGHT_ALONE = 'run `python -m reward_learning_ros.nodes.arm_preflight` and read what it says'
 _MARKS = {'ok': 'ok', 'note': 'note', 'missing': 'MISSING'}
 _COLORS = {'ok': 'green', 'note': 'yellow', 'missing': 'bold red'}
 
@@ -123,7 +123,7 @@ def preflight(config: DoctorParameters) -> list[Finding]:
     """Return what playback would look at before it moved the arm: rates, limits, signs."""
     # Topics are discovered first; then the streams are listened to.
     seconds = _DISCOVERY_SEC + config.seconds
-    command = [sys.executable, '-m', 'reward_learning_ros.nodes.preflight', '--ros-args']
+    command = [sys.executable, '-m', 'reward_learning_ros.nodes.arm_preflight', '--ros-args']
     command += ['-p', f'seconds:={seconds}']
     if config.namespace:
         command += ['-r', f'__ns:=/{config.namespace.strip("/")}']
@@ -146,7 +146,7 @@ def preflight(config: DoctorParameters) -> list[Finding]:
 def record_contacts(config: DoctorParameters) -> tuple[list[Finding], dict[str, Any]]:
     """Return what a recording of the arm says about contacts, and the numbers behind it."""
     from reward_learning_ros.cli._contacts import contact_findings
-    from reward_learning_ros.study.figure_style import check_figure_path
+    from reward_learning_ros.figures.figure_style import check_figure_path
 
     figure = check_figure_path(Path(config.figure))
     return contact_findings(config.namespace, config.record, figure)

@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         UnknownNameError: There is no such task.
     """
-    from reward_learning_ros.core.tasks import load_task
+    from reward_learning_ros.tasks import load_task
 
     # A wrong name is refused before any work.
     for task in [load_task(name) for name in options.tasks]:

@@ -19,8 +19,8 @@ from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments
 
 if TYPE_CHECKING:
-    from reward_learning_ros.bags.published_defects import Defect
-    from reward_learning_ros.study.published import Line
+    from reward_learning_ros.experiments.published_analysis import Line
+    from reward_learning_ros.recording.published_defects import Defect
 
 NAME = 'published-study'
 HELP = "analyse the published user study's recordings anew"
@@ -28,7 +28,7 @@ HELP = "analyse the published user study's recordings anew"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    from reward_learning_ros.study.published_parameters import PublishedParameters
+    from reward_learning_ros.experiments.published_parameters import PublishedParameters
 
     parser.add_argument('path', type=Path, metavar='PATH', help='folder with Task1, Task2, Task3')
     parser.add_argument('--json', action='store_true', help='print JSON')
@@ -45,9 +45,13 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         InvalidInputError: The folder holds no recording that can be used.
     """
-    from reward_learning_ros.study.published import published_cells, read_study, summarise
-    from reward_learning_ros.study.published_parameters import PublishedParameters
-    from reward_learning_ros.study.sweep import sweep
+    from reward_learning_ros.experiments.parameter_sweep import sweep
+    from reward_learning_ros.experiments.published_analysis import (
+        published_cells,
+        read_study,
+        summarise,
+    )
+    from reward_learning_ros.experiments.published_parameters import PublishedParameters
     from reward_learning_ros.study.tables import check_table, write_rows
 
     parameters = from_arguments(PublishedParameters, options)
@@ -94,7 +98,7 @@ def _print_defects(defects: tuple[Defect, ...]) -> None:
 
 
 def _print(recordings: int, defects: tuple[Defect, ...], lines: list[Line]) -> None:
-    from reward_learning_ros.study.words import counted
+    from reward_learning_ros.core.words import counted
 
     _print_defects(defects)
     print(f'{counted(recordings, "recording")}, mean ‖θ − θ̂‖ ± standard error:')

@@ -29,14 +29,14 @@ from reward_learning_ros.core.errors import (
 )
 from reward_learning_ros.parameters import Parameters, parameter, specifications
 from reward_learning_ros.parameters import add_arguments as add_parameters
-from reward_learning_ros.parameters.inference import (
+from reward_learning_ros.parameters.inference_options import (
     beta_parameter,
     dependence_parameter,
     method_parameter,
 )
 
 if TYPE_CHECKING:
-    from reward_learning_ros.bags.reinference import Reinference
+    from reward_learning_ros.recording.reinference import Reinference
 
 NAME = 'reinfer'
 HELP = 'infer θ again from recorded sessions or other bags'
@@ -131,8 +131,8 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
         UnknownNameError: There is no such parameter.
         InvalidInputError: It would change nothing.
     """
-    from reward_learning_ros.bags.redetection import RedetectionParameters
     from reward_learning_ros.learning import LearningParameters
+    from reward_learning_ros.recording.redetection import RedetectionParameters
 
     learning = specifications(LearningParameters)
     detection = specifications(RedetectionParameters)
@@ -149,8 +149,8 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
 def _reinfer(
     path: Path, topics: dict[str, str], given: dict[str, Any], from_streams: bool
 ) -> Reinference:
-    from reward_learning_ros.bags.redetection import RedetectionParameters
-    from reward_learning_ros.bags.reinference import detect_recorded, read_recorded, reinfer
+    from reward_learning_ros.recording.redetection import RedetectionParameters
+    from reward_learning_ros.recording.reinference import detect_recorded, read_recorded, reinfer
 
     if not path.exists():
         raise InvalidInputError(f'{path}: there is no such file or folder')
@@ -201,7 +201,7 @@ def _number(value: float) -> float | None:
 
 
 def _print(row: dict[str, Any], result: Reinference) -> None:
-    from reward_learning_ros.study.words import counted
+    from reward_learning_ros.core.words import counted
 
     parameters = result.parameters
     print(
@@ -222,8 +222,8 @@ def _print(row: dict[str, Any], result: Reinference) -> None:
 
 def _write_report(folder: Path, result: Reinference) -> Path:
     from reward_learning_ros.parameters import to_mapping
-    from reward_learning_ros.study.report import session_report
-    from reward_learning_ros.study.session_data import Fault, SessionData
+    from reward_learning_ros.session.session_data import Fault, SessionData
+    from reward_learning_ros.session.session_report import session_report
 
     parameters = to_mapping(result.parameters)
     learned, path = result.inferred, result.recorded.path

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments, specifications
-from reward_learning_ros.session.parameters import SessionParameters
+from reward_learning_ros.session.session_parameters import SessionParameters
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,9 +84,9 @@ def _run_nodes(
     given: SessionParameters, resume: Path | None, domain: int, console: Console
 ) -> SessionFolder:
     """Run the nodes of a session until it has ended, and return its folder."""
-    from reward_learning_ros.core.tasks import load_task
     from reward_learning_ros.session.description import begin
     from reward_learning_ros.session.lock import session_lock
+    from reward_learning_ros.tasks import load_task
 
     who = f'{given.study}/{given.participant} in {Path(given.sessions).absolute()}'
     with session_lock(domain, given.namespace, who) as lock:
@@ -131,7 +131,7 @@ def _conduct(
     from rclpy.context import Context
     from rclpy.executors import SingleThreadedExecutor
 
-    from reward_learning_ros.learning.lesson import tool_paths_of
+    from reward_learning_ros.learning.inference_result import tool_paths_of
     from reward_learning_ros.nodes.session_monitor import SessionMonitorNode
     from reward_learning_ros.session.outcome import learning_parameters
     from reward_learning_ros.session.pass_teller import HeardOfSession, PassTeller

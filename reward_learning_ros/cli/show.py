@@ -68,9 +68,9 @@ def run(options: argparse.Namespace) -> int:
     if options.task is None:
         _print_tasks()
         return 0
-    from reward_learning_ros.core.tasks import load_task
-    from reward_learning_ros.study import animations, pictures
-    from reward_learning_ros.study.figure_style import require_matplotlib
+    from reward_learning_ros.figures import animations, pictures
+    from reward_learning_ros.figures.figure_style import require_matplotlib
+    from reward_learning_ros.tasks import load_task
 
     # Said before the work, not after it.
     require_matplotlib()
@@ -138,7 +138,7 @@ def choose_theta(task: Task, theta: list[float] | None, preset: str | None) -> n
 
 
 def _print_tasks() -> None:
-    from reward_learning_ros.core.tasks import broken_tasks, load_task, task_names
+    from reward_learning_ros.tasks import broken_tasks, load_task, task_names
 
     names = task_names()
     width = max(len(name) for name in names)

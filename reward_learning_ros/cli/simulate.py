@@ -23,8 +23,8 @@ from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments, parameter, to_mapping
 
 if TYPE_CHECKING:
-    from reward_learning_ros.study.run_report import Section
-    from reward_learning_ros.study.simulations import Setup
+    from reward_learning_ros.experiments.simulations import Setup
+    from reward_learning_ros.figures.run_report import Section
 
 NAME = 'simulate'
 HELP = "the paper's experiments with simulated people"
@@ -101,8 +101,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the experiments, write rows, tables and figures, print the tables, and return 0."""
-    from reward_learning_ros.study.figure_style import require_matplotlib
-    from reward_learning_ros.study.simulations import Setup
+    from reward_learning_ros.experiments.simulations import Setup
+    from reward_learning_ros.figures.figure_style import require_matplotlib
 
     # Said before the work, not after it.
     require_matplotlib()
@@ -152,7 +152,7 @@ class _Output:
 
     def report(self, config: SimulateParameters) -> None:
         """Write all that was found as one page."""
-        from reward_learning_ros.study.run_report import RunReport, write_run
+        from reward_learning_ros.figures.run_report import RunReport, write_run
 
         chosen = to_mapping(config)
         for name in ('workers', 'scheduler'):
@@ -165,10 +165,10 @@ class _Output:
 
 
 def _working_example(config: SimulateParameters, output: _Output) -> dict[str, Any]:
-    from reward_learning_ros.study import figures
-    from reward_learning_ros.study.simulation_page import example_section
+    from reward_learning_ros.experiments import simulation_figures as figures
+    from reward_learning_ros.experiments.simulation_page import example_section
+    from reward_learning_ros.experiments.working_example import working_example
     from reward_learning_ros.study.tables import write_rows
-    from reward_learning_ros.study.working_example import working_example
 
     result = working_example(runs=config.runs, seed=config.seed)
     folder = output.folder / 'working_example'
@@ -185,10 +185,10 @@ def _working_example(config: SimulateParameters, output: _Output) -> dict[str, A
 def _simulations(
     config: SimulateParameters, setup: Setup, tasks: Sequence[str], output: _Output
 ) -> dict[str, Any]:
-    from reward_learning_ros.study import figures
-    from reward_learning_ros.study.simulation_analysis import analyse_simulations
-    from reward_learning_ros.study.simulation_page import analysis_section
-    from reward_learning_ros.study.simulations import simulate
+    from reward_learning_ros.experiments import simulation_figures as figures
+    from reward_learning_ros.experiments.simulation_analysis import analyse_simulations
+    from reward_learning_ros.experiments.simulation_page import analysis_section
+    from reward_learning_ros.experiments.simulations import simulate
 
     folder = output.folder / f'simulations-{setup.budget}-{setup.domain}-seed{setup.seed}'
     total = len(tasks) * len(config.betas) * config.humans
@@ -211,10 +211,10 @@ def _simulations(
 
 
 def _study(config: SimulateParameters, setup: Setup, output: _Output) -> dict[str, Any]:
-    from reward_learning_ros.study import figures
-    from reward_learning_ros.study.simulation_analysis import analyse_study
-    from reward_learning_ros.study.simulation_page import analysis_section
-    from reward_learning_ros.study.user_study import GOALS, PRESETS, simulate_study
+    from reward_learning_ros.experiments import simulation_figures as figures
+    from reward_learning_ros.experiments.simulation_analysis import analyse_study
+    from reward_learning_ros.experiments.simulation_page import analysis_section
+    from reward_learning_ros.experiments.user_study import GOALS, PRESETS, simulate_study
 
     goals = '' if config.goals == PRESETS else f'-{config.goals}'
     folder = output.folder / f'study-{setup.budget}-{setup.domain}{goals}-seed{setup.seed}'
@@ -240,7 +240,7 @@ def _study(config: SimulateParameters, setup: Setup, output: _Output) -> dict[st
 
 def _kept(analysis: Any, folder: Path, output: _Output) -> dict[str, Any]:
     """Write what an analysis found beside the rows, and return it to be printed."""
-    from reward_learning_ros.study.simulation_report import (
+    from reward_learning_ros.experiments.simulation_report import (
         analysis_mapping,
         analysis_text,
         write_analysis,

@@ -143,10 +143,10 @@ def _mark(options: argparse.Namespace, ledger: Ledger) -> TrialRecord:
 
 
 def _new(options: argparse.Namespace, folder: Path) -> int:
+    from reward_learning_ros.core.words import counted
     from reward_learning_ros.study.ledger import PROTOCOL_FILE, Ledger
     from reward_learning_ros.study.protocol import Condition, Goal, Protocol
     from reward_learning_ros.study.tidy import wanted_theta
-    from reward_learning_ros.study.words import counted
 
     participants = options.participants
     if len(participants) == 1 and participants[0].isdecimal():
@@ -303,12 +303,12 @@ def _print_table(records: dict[str, tuple[TrialRecord, ...]]) -> None:
 
 
 def _analyse(options: argparse.Namespace, ledger: Ledger) -> None:
+    from reward_learning_ros.core.words import counted
+    from reward_learning_ros.figures.run_report import write_run, write_text
     from reward_learning_ros.study.analysis_report import analysis_report
-    from reward_learning_ros.study.run_report import write_run, write_text
     from reward_learning_ros.study.tables import FORMATS, write_rows
     from reward_learning_ros.study.tidy import theta_rows, trial_rows
     from reward_learning_ros.study.trial_analysis import analyse_trials
-    from reward_learning_ros.study.words import counted
 
     folder = ledger.folder / 'analysis' if options.output is None else options.output
     rows = trial_rows(ledger)

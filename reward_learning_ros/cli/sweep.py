@@ -30,8 +30,8 @@ from reward_learning_ros.parameters import (
 )
 
 if TYPE_CHECKING:
+    from reward_learning_ros.experiments.parameter_sweep import Cell
     from reward_learning_ros.learning import LearningParameters
-    from reward_learning_ros.study.sweep import Cell
 
 NAME = 'sweep'
 HELP = 'infer θ from a whole study under many assumptions'
@@ -78,10 +78,10 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         InvalidInputError: The grid or the study cannot be used.
     """
-    from reward_learning_ros.bags.published_study import FOLDERS
-    from reward_learning_ros.study.sweep import parse_grid, sweep
+    from reward_learning_ros.core.words import counted
+    from reward_learning_ros.experiments.parameter_sweep import parse_grid, sweep
+    from reward_learning_ros.recording.published_recordings import FOLDERS
     from reward_learning_ros.study.tables import check_table, write_rows
-    from reward_learning_ros.study.words import counted
 
     parallel = from_arguments(ParallelParameters, options)
     # Said before the work, not after it.
@@ -117,9 +117,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _published_cells(options: argparse.Namespace, grid: Mapping[str, Sequence[str]]) -> list[Cell]:
-    from reward_learning_ros.study.published import published_cell, read_study
-    from reward_learning_ros.study.published_parameters import PublishedParameters
-    from reward_learning_ros.study.sweep import grid_points
+    from reward_learning_ros.experiments.parameter_sweep import grid_points
+    from reward_learning_ros.experiments.published_analysis import published_cell, read_study
+    from reward_learning_ros.experiments.published_parameters import PublishedParameters
 
     if options.from_streams:
         raise InvalidInputError('the published study has no samples of the arm: no --from-streams')
@@ -136,11 +136,15 @@ def _published_cells(options: argparse.Namespace, grid: Mapping[str, Sequence[st
 
 
 def _session_cells(options: argparse.Namespace, grid: Mapping[str, Sequence[str]]) -> list[Cell]:
-    from reward_learning_ros.bags.redetection import RedetectionParameters
+    from reward_learning_ros.experiments.parameter_sweep import grid_points
+    from reward_learning_ros.experiments.session_cells import (
+        SessionAnalysis,
+        bag_digest,
+        session_cell,
+    )
     from reward_learning_ros.learning import LearningParameters
+    from reward_learning_ros.recording.redetection import RedetectionParameters
     from reward_learning_ros.session.folder import SessionFolder
-    from reward_learning_ros.study.session_cells import SessionAnalysis, bag_digest, session_cell
-    from reward_learning_ros.study.sweep import grid_points
 
     paths = sorted(file.parent for file in options.study.glob('**/session.yaml'))
     if not paths:

@@ -13,7 +13,7 @@ from reward_learning_ros.arm.collision import ThresholdParameters
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments, parameter
-from reward_learning_ros.parameters.thresholds import STOP_TORQUE_NM
+from reward_learning_ros.parameters.shared_thresholds import STOP_TORQUE_NM
 
 NAME = 'thresholds'
 HELP = 'set the collision thresholds of a real arm'
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     """
     import numpy as np
 
-    from reward_learning_ros.arm.preflight import check_thresholds
+    from reward_learning_ros.playback.preflight import check_thresholds
 
     config = from_arguments(ThresholdsParameters, options)
     check = check_thresholds(config, np.array(config.stop_torque_nm))

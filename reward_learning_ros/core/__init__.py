@@ -1,6 +1,7 @@
-"""Bayesian reward learning, tasks and planning: no ROS, no physics engine.
+"""Bayesian reward learning and planning; imports nothing else of this package, no ROS, no physics.
 
-Names are imported when they are first used, so that importing this package is quick.
+This is also the public interface: names are imported when they are first used, so that importing
+this package is quick, and tasks are loaded by name from `reward_learning_ros.tasks`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reward_learning_ros.core.domain import BetaPrior, BotherPrior, ThetaDomain
     from reward_learning_ros.core.inference import Inference, Progress, infer
-    from reward_learning_ros.core.passes import (
+    from reward_learning_ros.core.pass_model import (
         MOTOR_NOISE_M,
         PASS_MODEL,
         PASS_SETTINGS,
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     )
     from reward_learning_ros.core.planner import plan, regret
     from reward_learning_ros.core.posterior import Posterior
-    from reward_learning_ros.core.reference import reference_posterior
+    from reward_learning_ros.core.reference_posterior import reference_posterior
     from reward_learning_ros.core.replanning import (
         ChosenPlan,
         accepted_plan,
@@ -31,37 +32,37 @@ if TYPE_CHECKING:
     from reward_learning_ros.core.samplers.ensemble import EnsembleSize
     from reward_learning_ros.core.simulated_human import simulate_corrections
     from reward_learning_ros.core.task import Task, TrajectorySpace
-    from reward_learning_ros.core.tasks import load_task, task_names
     from reward_learning_ros.core.trajectory import CorrectionSequence
+    from reward_learning_ros.tasks import load_task, task_names
 
 _PLACES = {
-    'BetaPrior': 'domain',
-    'BotherPrior': 'domain',
-    'ChosenPlan': 'replanning',
-    'CorrectionSequence': 'trajectory',
-    'EnsembleSize': 'samplers.ensemble',
-    'Inference': 'inference',
-    'MOTOR_NOISE_M': 'passes',
-    'PASS_MODEL': 'passes',
-    'PASS_SETTINGS': 'passes',
-    'Posterior': 'posterior',
-    'Progress': 'inference',
-    'Settings': 'samplers.base',
-    'Task': 'task',
-    'ThetaDomain': 'domain',
-    'TrajectorySpace': 'task',
-    'accepted_plan': 'replanning',
-    'choose_plan': 'replanning',
-    'doubt_after': 'replanning',
-    'infer': 'inference',
+    'BetaPrior': 'core.domain',
+    'BotherPrior': 'core.domain',
+    'ChosenPlan': 'core.replanning',
+    'CorrectionSequence': 'core.trajectory',
+    'EnsembleSize': 'core.samplers.ensemble',
+    'Inference': 'core.inference',
+    'MOTOR_NOISE_M': 'core.pass_model',
+    'PASS_MODEL': 'core.pass_model',
+    'PASS_SETTINGS': 'core.pass_model',
+    'Posterior': 'core.posterior',
+    'Progress': 'core.inference',
+    'Settings': 'core.samplers.base',
+    'Task': 'core.task',
+    'ThetaDomain': 'core.domain',
+    'TrajectorySpace': 'core.task',
+    'accepted_plan': 'core.replanning',
+    'choose_plan': 'core.replanning',
+    'doubt_after': 'core.replanning',
+    'infer': 'core.inference',
     'load_task': 'tasks',
-    'pass_model': 'passes',
-    'plan': 'planner',
-    'reference_posterior': 'reference',
-    'regret': 'planner',
-    'simulate_corrections': 'simulated_human',
+    'pass_model': 'core.pass_model',
+    'plan': 'core.planner',
+    'reference_posterior': 'core.reference_posterior',
+    'regret': 'core.planner',
+    'simulate_corrections': 'core.simulated_human',
     'task_names': 'tasks',
-    'unasked_plan': 'replanning',
+    'unasked_plan': 'core.replanning',
 }
 
 __all__ = [
@@ -98,7 +99,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    value = getattr(import_module(f'{__name__}.{_PLACES[name]}'), name)
+    value = getattr(import_module(f'reward_learning_ros.{_PLACES[name]}'), name)
     globals()[name] = value
     return value
 

@@ -19,8 +19,8 @@ from reward_learning_ros.core.errors import CancelledError
 from reward_learning_ros.core.human_model import ZERO, Evidence, HumanModel, gather_evidence
 from reward_learning_ros.core.posterior import Posterior
 from reward_learning_ros.core.samplers.base import Chain, Problem, Sampler, Settings
-from reward_learning_ros.core.samplers.library import find_library_method
 from reward_learning_ros.core.samplers.library_evidence import gather_library_evidence
+from reward_learning_ros.core.samplers.library_sampling import find_library_method
 from reward_learning_ros.core.samplers.normalizer import uniform_statistics
 from reward_learning_ros.core.samplers.registry import find_method
 from reward_learning_ros.core.task import Task

@@ -20,27 +20,30 @@ from reward_learning_ros.interface.diagnostics import (
     diagnostic_from_message,
     diagnostic_report_from_message,
 )
-from reward_learning_ros.interface.inference import (
+from reward_learning_ros.interface.inference_status import (
     InferenceEvent,
     InferenceState,
     InferenceStatus,
     inference_status_from_message,
 )
 from reward_learning_ros.interface.motion import JointTrajectory, joint_trajectory_from_message
-from reward_learning_ros.interface.participant import (
+from reward_learning_ros.interface.participant_status import (
     ParticipantState,
     ParticipantStatus,
     participant_status_from_message,
 )
 from reward_learning_ros.interface.plan import Plan, plan_from_message
-from reward_learning_ros.interface.playback import (
+from reward_learning_ros.interface.playback_status import (
     Deformation,
     PlaybackState,
     PlaybackStatus,
     deformation_from_message,
     playback_status_from_message,
 )
-from reward_learning_ros.interface.recorder import RecorderStatus, recorder_status_from_message
+from reward_learning_ros.interface.recorder_status import (
+    RecorderStatus,
+    recorder_status_from_message,
+)
 from reward_learning_ros.interface.records import MessageError, Record, RecordError
 from reward_learning_ros.interface.robot_state import (
     JointReading,
@@ -51,7 +54,7 @@ from reward_learning_ros.interface.robot_state import (
     wrench_reading_from_message,
 )
 from reward_learning_ros.interface.scene import SceneObject, Shape
-from reward_learning_ros.interface.session import (
+from reward_learning_ros.interface.session_status import (
     SessionEnd,
     SessionState,
     SessionStatus,

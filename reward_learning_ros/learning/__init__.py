@@ -4,9 +4,12 @@ The live node and re-inference from a recording both put what they heard into a 
 it gives into `learn`, so they agree to the last digit.
 """
 
+from reward_learning_ros.learning.inference_result import InferenceResult, learn, warm_up
 from reward_learning_ros.learning.learner import Corrections, Learner, stamp_of
-from reward_learning_ros.learning.lesson import InferenceResult, learn, warm_up
-from reward_learning_ros.learning.parameters import LearningParameters, parameters_as_recorded
+from reward_learning_ros.learning.learning_parameters import (
+    LearningParameters,
+    parameters_as_recorded,
+)
 from reward_learning_ros.learning.tool_paths import ToolPaths
 
 # Until all who use it are renamed.

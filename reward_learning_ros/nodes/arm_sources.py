@@ -22,8 +22,8 @@ from reward_learning_ros.sensing.decoding import (
     PoseStampedDecoder,
     WrenchStampedDecoder,
 )
-from reward_learning_ros.sensing.errors import DecodingError
 from reward_learning_ros.sensing.samples import JOINT_COUNT, Stream
+from reward_learning_ros.sensing.sensing_errors import DecodingError
 
 # One message: its stamp, and what it says of each stream.
 Samples = tuple[int, tuple[tuple[Stream, Sequence[float]], ...]]

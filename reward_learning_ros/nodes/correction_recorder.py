@@ -39,9 +39,8 @@ from reward_learning_ros.nodes.conversions import (
     playback_status_from_message,
     recorder_status_to_message,
 )
-from reward_learning_ros.nodes.correction_recorder_parameters import CorrectionRecorderParameters
 from reward_learning_ros.nodes.heartbeat import Heartbeat
-from reward_learning_ros.nodes.parameters import declare
+from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
 from reward_learning_ros.nodes.source_choice import ArmSources
 from reward_learning_ros.nodes.teleoperation_device import TeleoperationDevice
@@ -53,6 +52,9 @@ from reward_learning_ros.sensing.playback_feed import PlaybackFeed
 from reward_learning_ros.sensing.samples import NANOSECONDS
 from reward_learning_ros.sensing.teleoperation import TeleoperationRecorder
 from reward_learning_ros.sensing.timeline import PlaybackTimeline
+from reward_learning_ros.session.node_parameters.correction_recorder import (
+    CorrectionRecorderParameters,
+)
 
 _DIAGNOSTICS_PERIOD_SEC = 1.0
 # A shift is best effort: the last one is repeated so often.

@@ -16,8 +16,6 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 from visualization_msgs.msg import MarkerArray
 
-from reward_learning_ros.bags.errors import BagError
-from reward_learning_ros.bags.reading import BagReader
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.core.scenery import Thing
 from reward_learning_ros.interface import (
@@ -28,7 +26,7 @@ from reward_learning_ros.interface import (
     Plan,
     SceneObject,
 )
-from reward_learning_ros.interface.inference import inference_diagnostic_of
+from reward_learning_ros.interface.inference_status import inference_diagnostic_of
 from reward_learning_ros.learning import Corrections, InferenceResult, stamp_of
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
@@ -49,14 +47,18 @@ from reward_learning_ros.nodes.conversions import (
     theta_summary_to_message,
 )
 from reward_learning_ros.nodes.heartbeat import Heartbeat
-from reward_learning_ros.nodes.inference_manager import (
+from reward_learning_ros.nodes.ros_parameters import declare
+from reward_learning_ros.nodes.running import events_executor, run
+from reward_learning_ros.recording.bag_errors import BagError
+from reward_learning_ros.recording.bag_reader import BagReader
+from reward_learning_ros.session.inference_manager import (
     InferenceManager,
     SessionHistory,
     Update,
 )
-from reward_learning_ros.nodes.parameters import declare
-from reward_learning_ros.nodes.reward_inference_parameters import RewardInferenceParameters
-from reward_learning_ros.nodes.running import events_executor, run
+from reward_learning_ros.session.node_parameters.reward_inference import (
+    RewardInferenceParameters,
+)
 
 # How often it is looked whether something was learned; a small part of what learning takes.
 _PERIOD_SEC = 0.02

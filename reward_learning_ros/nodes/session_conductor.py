@@ -14,8 +14,6 @@ from rclpy.context import Context
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
-from reward_learning_ros.arm.playback.requests import RequestAges
-from reward_learning_ros.bags.reading import BagReader
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
     InferenceState,
@@ -27,6 +25,7 @@ from reward_learning_ros.interface import (
     SessionStatus,
 )
 from reward_learning_ros.nodes import names
+from reward_learning_ros.nodes.arm_recovery import Recovery
 from reward_learning_ros.nodes.arm_services import FrankaArmServices, SimulatedArmServices
 from reward_learning_ros.nodes.controller_watch import ControllerWatch
 from reward_learning_ros.nodes.conversions import (
@@ -38,12 +37,16 @@ from reward_learning_ros.nodes.conversions import (
 )
 from reward_learning_ros.nodes.heartbeat import Heartbeat, HeartbeatWatch
 from reward_learning_ros.nodes.installed_interfaces import MissingInterfaceError
-from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.polled_service import PolledService
-from reward_learning_ros.nodes.recovery import Recovery
+from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import NodeFinished, run
-from reward_learning_ros.nodes.session_conductor_parameters import SessionConductorParameters
-from reward_learning_ros.nodes.session_machine import (
+from reward_learning_ros.parameters.arms import SIMULATED
+from reward_learning_ros.playback.requests import RequestAges
+from reward_learning_ros.recording.bag_reader import BagReader
+from reward_learning_ros.session.node_parameters.session_conductor import (
+    SessionConductorParameters,
+)
+from reward_learning_ros.session.session_state_machine import (
     ASKING,
     Action,
     Event,
@@ -52,7 +55,6 @@ from reward_learning_ros.nodes.session_machine import (
     SessionRefusedError,
     SessionView,
 )
-from reward_learning_ros.parameters.arms import SIMULATED
 
 INFERENCE = 'reward_inference'
 

@@ -30,7 +30,7 @@ from reward_learning_ros.nodes.conversions import (
     session_status_from_message,
     theta_summary_from_message,
 )
-from reward_learning_ros.nodes.simulated_arm_parameters import clock_topic
+from reward_learning_ros.session.node_parameters.simulated_arm import clock_topic
 
 
 class SessionMonitorNode(Node):

@@ -18,17 +18,17 @@ from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-from reward_learning_ros.bags.errors import BagWriteError, UnknownTypeError
-from reward_learning_ros.bags.recording import BagWriter
-from reward_learning_ros.bags.topics import QualityOfService, describe_topic
 from reward_learning_ros.interface import Diagnostic, DiagnosticReport, Level
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import diagnostic_report_to_message
 from reward_learning_ros.nodes.heartbeat import Heartbeat
-from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.polled_subscription import PolledSubscription
+from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
-from reward_learning_ros.nodes.session_recorder_parameters import (
+from reward_learning_ros.recording.bag_errors import BagWriteError, UnknownTypeError
+from reward_learning_ros.recording.bag_writer import BagWriter
+from reward_learning_ros.recording.topic_definitions import QualityOfService, describe_topic
+from reward_learning_ros.session.node_parameters.session_recorder import (
     RECORDER,
     SessionRecorderParameters,
 )

@@ -32,15 +32,15 @@ from reward_learning_ros.nodes.conversions import (
 from reward_learning_ros.nodes.franka_publishers import FrankaPublishers
 from reward_learning_ros.nodes.franka_robot_state import RobotStateMessage, robot_state_type
 from reward_learning_ros.nodes.packed_messages import PackedMessage, stamp_bytes
-from reward_learning_ros.nodes.parameters import declare
+from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
-from reward_learning_ros.nodes.simulated_arm_parameters import (
+from reward_learning_ros.parameters import from_mapping, specifications, to_mapping
+from reward_learning_ros.session.node_parameters.simulated_arm import (
     CLOCK_TOPIC,
     WALL,
     SimulatedArmParameters,
     start_ns,
 )
-from reward_learning_ros.parameters import from_mapping, specifications, to_mapping
 
 # How many cycles pass between two looks for commands: in real time as many milliseconds, and else
 # as many as make looking, which costs as much as a cycle, a small part of the work.

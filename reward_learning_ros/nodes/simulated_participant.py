@@ -27,16 +27,16 @@ from reward_learning_ros.nodes.conversions import (
     wrench_reading_to_message,
 )
 from reward_learning_ros.nodes.heartbeat import Heartbeat
-from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.polled_subscription import PolledSubscription
+from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
-from reward_learning_ros.nodes.simulated_participant_parameters import (
+from reward_learning_ros.participant.decisions import Participant
+from reward_learning_ros.participant.participation import Participation
+from reward_learning_ros.sensing.decoding import PoseStampedDecoder
+from reward_learning_ros.sensing.sensing_errors import DecodingError
+from reward_learning_ros.session.node_parameters.simulated_participant import (
     SimulatedParticipantParameters,
 )
-from reward_learning_ros.sensing.decoding import PoseStampedDecoder
-from reward_learning_ros.sensing.errors import DecodingError
-from reward_learning_ros.study.participant import Participant
-from reward_learning_ros.study.participation import Participation
 
 
 class SimulatedParticipantNode(Node):

@@ -20,21 +20,6 @@ from std_srvs.srv import Trigger
 
 from reward_learning_ros.arm.controllers import STATE_BROADCASTER
 from reward_learning_ros.arm.description import JOINT_COUNT
-from reward_learning_ros.arm.playback.drive import PlaybackRefusedError
-from reward_learning_ros.arm.playback.pilot import MOVING
-from reward_learning_ros.arm.playback.playback import STARTABLE, Playback
-from reward_learning_ros.arm.playback.requests import RequestAges
-from reward_learning_ros.arm.playback.time_law import Now
-from reward_learning_ros.arm.preflight import (
-    START_POSE,
-    Check,
-    check_command_topic,
-    check_controllers,
-    check_start,
-    check_stiffness,
-    check_stream,
-    check_thresholds,
-)
 from reward_learning_ros.arm.robot_mode import RobotMode
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
@@ -57,15 +42,32 @@ from reward_learning_ros.nodes.conversions import (
 from reward_learning_ros.nodes.franka_robot_state import robot_state_type
 from reward_learning_ros.nodes.heartbeat import Heartbeat, HeartbeatWatch
 from reward_learning_ros.nodes.latest_message import LatestMessage
-from reward_learning_ros.nodes.parameters import declare
 from reward_learning_ros.nodes.polled_service import PolledService
 from reward_learning_ros.nodes.priority import raise_priority
+from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
-from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
+from reward_learning_ros.playback.drive import PlaybackRefusedError
+from reward_learning_ros.playback.pilot import MOVING
+from reward_learning_ros.playback.preflight import (
+    START_POSE,
+    Check,
+    check_command_topic,
+    check_controllers,
+    check_start,
+    check_stiffness,
+    check_stream,
+    check_thresholds,
+)
+from reward_learning_ros.playback.requests import RequestAges
+from reward_learning_ros.playback.speed_scaling import Now
+from reward_learning_ros.playback.state_machine import STARTABLE, Playback
 from reward_learning_ros.sensing.decoding import (
     FrankaStateDecoder,
     JointStateDecoder,
     PoseStampedDecoder,
+)
+from reward_learning_ros.session.node_parameters.trajectory_playback import (
+    TrajectoryPlaybackParameters,
 )
 
 _GRAPH_PERIOD_SEC = 0.1

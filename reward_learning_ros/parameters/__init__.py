@@ -1,7 +1,7 @@
 """One frozen dataclass per node or command, from which everything else is derived.
 
-The dataclass is the only place of defaults, ranges and descriptions. From it follow the
-validation, the configuration file, the command-line options and (in `nodes.parameters`) the ROS
+The dataclass is the only place of defaults, ranges and descriptions. From it follow validation,
+the configuration file, the command-line options and (in `nodes.ros_parameters`) the ROS
 parameters:
 
     @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ from reward_learning_ros.parameters.arguments import (
     from_texts,
     text_of,
 )
-from reward_learning_ros.parameters.files import (
+from reward_learning_ros.parameters.parameter_files import (
     from_file,
     from_mapping,
     mapping_from_file,

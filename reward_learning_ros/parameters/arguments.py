@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
-from reward_learning_ros.parameters.files import from_mapping, mapping_from_file
+from reward_learning_ros.parameters.parameter_files import from_mapping, mapping_from_file
 from reward_learning_ros.parameters.specification import (
     ParameterError,
     Parameters,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reward_learning_ros.sensing.errors import SampleShapeError
 from reward_learning_ros.sensing.samples import STREAM_WIDTHS, Stream
+from reward_learning_ros.sensing.sensing_errors import SampleShapeError
 
 WIDEST = max(STREAM_WIDTHS.values())
 

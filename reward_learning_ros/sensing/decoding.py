@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from reward_learning_ros.sensing.errors import DecodingError
-from reward_learning_ros.sensing.layout import (
+from reward_learning_ros.sensing.message_layout import (
     DOUBLES,
     STRING,
     STRINGS,
@@ -20,6 +19,7 @@ from reward_learning_ros.sensing.layout import (
     find_layout,
     nested,
 )
+from reward_learning_ros.sensing.sensing_errors import DecodingError
 
 Numbers = tuple[float, ...]
 

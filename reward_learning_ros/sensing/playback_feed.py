@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reward_learning_ros.interface.plan import Plan
-from reward_learning_ros.interface.playback import PlaybackState, PlaybackStatus
+from reward_learning_ros.interface.playback_status import PlaybackState, PlaybackStatus
 from reward_learning_ros.sensing.samples import NANOSECONDS
 from reward_learning_ros.sensing.timeline import PlaybackMoment, PlaybackTimeline
 

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from reward_learning_ros.sensing.errors import SampleShapeError
+from reward_learning_ros.sensing.sensing_errors import SampleShapeError
 
 JOINT_COUNT = 7
 NANOSECONDS = 1_000_000_000

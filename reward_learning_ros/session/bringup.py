@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,16 +19,12 @@ def installed_release() -> tuple[int, int, int] | None:
     Raises:
         FrankaReleaseError: Its version cannot be read.
     """
-    try:
-        from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
-    except ImportError:
-        return None
-    try:
-        share = get_package_share_directory(_PACKAGE)
-    except (PackageNotFoundError, OSError):
-        # Not in any prefix, or there is no prefix: no workspace is sourced.
-        return None
-    return release_in(Path(share) / 'package.xml')
+    # The folders of the workspaces that are sourced, the last one first.
+    for prefix in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
+        description = Path(prefix) / 'share' / _PACKAGE / 'package.xml'
+        if prefix and description.is_file():
+            return release_in(description)
+    return None
 
 
 def require_release() -> None:

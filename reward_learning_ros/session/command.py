@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from reward_learning_ros.parameters import specifications, text_of
-from reward_learning_ros.session.parameters import SessionParameters
+from reward_learning_ros.session.session_parameters import SessionParameters
 
 _COMMAND = (sys.executable, '-m', 'reward_learning_ros.cli', 'session')
 

@@ -11,36 +11,8 @@ from typing import Any
 
 from reward_learning_ros.arm.collision import THRESHOLD_NAMES
 from reward_learning_ros.arm.controllers import STATE_BROADCASTER
-from reward_learning_ros.bags.errors import BagError
-from reward_learning_ros.bags.recording import existing_files
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
-from reward_learning_ros.core.tasks import load_task, task_names
-from reward_learning_ros.core.tasks.registry import share_directory
-from reward_learning_ros.learning.parameters import MODEL_KEYS
-from reward_learning_ros.nodes.correction_recorder_parameters import CorrectionRecorderParameters
-from reward_learning_ros.nodes.reward_inference_parameters import (
-    RewardInferenceParameters,
-)
-from reward_learning_ros.nodes.session_conductor_parameters import SessionConductorParameters
-from reward_learning_ros.nodes.session_recorder_parameters import (
-    RECORDER as RECORDER,
-)
-from reward_learning_ros.nodes.session_recorder_parameters import (
-    SessionRecorderParameters,
-)
-from reward_learning_ros.nodes.simulated_arm_parameters import (
-    CLOCK_TOPIC,
-    SimulatedArmParameters,
-    clock_topic,
-)
-from reward_learning_ros.nodes.simulated_arm_parameters import SIMULATED as SIMULATED_CLOCK
-from reward_learning_ros.nodes.simulated_participant_parameters import (
-    SimulatedParticipantParameters,
-)
-from reward_learning_ros.nodes.trajectory_playback_parameters import (
-    JOINT_TRAJECTORY_CONTROLLER,
-    TrajectoryPlaybackParameters,
-)
+from reward_learning_ros.learning.learning_parameters import MODEL_KEYS
 from reward_learning_ros.parameters import (
     Parameters,
     from_mapping,
@@ -48,11 +20,45 @@ from reward_learning_ros.parameters import (
     text_of,
 )
 from reward_learning_ros.parameters.arms import FRANKA, SIMULATED
-from reward_learning_ros.parameters.files import check_nodes
+from reward_learning_ros.parameters.parameter_files import check_nodes
+from reward_learning_ros.participant.decisions import ParticipantParameters, wanted_theta
+from reward_learning_ros.recording.bag_errors import BagError
+from reward_learning_ros.recording.bag_writer import existing_files
 from reward_learning_ros.session.folder import SessionFolder, open_folder
-from reward_learning_ros.session.parameters import SessionParameters
+from reward_learning_ros.session.node_parameters.correction_recorder import (
+    CorrectionRecorderParameters,
+)
+from reward_learning_ros.session.node_parameters.reward_inference import (
+    RewardInferenceParameters,
+)
+from reward_learning_ros.session.node_parameters.session_conductor import (
+    SessionConductorParameters,
+)
+from reward_learning_ros.session.node_parameters.session_recorder import (
+    RECORDER as RECORDER,
+)
+from reward_learning_ros.session.node_parameters.session_recorder import (
+    SessionRecorderParameters,
+)
+from reward_learning_ros.session.node_parameters.simulated_arm import (
+    CLOCK_TOPIC,
+    SimulatedArmParameters,
+    clock_topic,
+)
+from reward_learning_ros.session.node_parameters.simulated_arm import (
+    SIMULATED as SIMULATED_CLOCK,
+)
+from reward_learning_ros.session.node_parameters.simulated_participant import (
+    SimulatedParticipantParameters,
+)
+from reward_learning_ros.session.node_parameters.trajectory_playback import (
+    JOINT_TRAJECTORY_CONTROLLER,
+    TrajectoryPlaybackParameters,
+)
 from reward_learning_ros.session.protection import link, refuse_beyond_limits, refuse_protected
-from reward_learning_ros.study.participant import ParticipantParameters, wanted_theta
+from reward_learning_ros.session.session_parameters import SessionParameters
+from reward_learning_ros.tasks import load_task, task_names
+from reward_learning_ros.tasks.registry import share_directory
 
 PACKAGE = 'reward_learning_ros'
 CONDUCTOR = 'session_conductor'

@@ -17,7 +17,7 @@ import reward_learning_ros
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.yaml_text import YamlError, read_yaml
 from reward_learning_ros.parameters import to_mapping
-from reward_learning_ros.session.parameters import SessionParameters, session_from_mapping
+from reward_learning_ros.session.session_parameters import SessionParameters, session_from_mapping
 
 FORMAT = 1
 # What an inference depends on besides its seed.

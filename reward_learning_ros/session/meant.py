@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from reward_learning_ros.bags.session_records import LatestCorrections, told_waypoints
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.trajectory import PUSHED, SILENT, UNKNOWN
 from reward_learning_ros.interface import PassCorrections, Plan
-from reward_learning_ros.session.recording import SessionRecording
+from reward_learning_ros.recording.session_history import SessionRecording
+from reward_learning_ros.recording.session_records import LatestCorrections, told_waypoints
 
 # Pushes by how far they were meant to move the plan, in metres.
 SIZES_M = (0.0, 0.02, 0.05, np.inf)

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from reward_learning_ros.bags.errors import BagError
-from reward_learning_ros.bags.session_records import has_learned_from
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.core.posterior import Posterior
 from reward_learning_ros.interface import (
@@ -35,18 +33,20 @@ from reward_learning_ros.learning import (
     parameters_as_recorded,
     stamp_of,
 )
-from reward_learning_ros.learning.lesson import tool_paths_of
+from reward_learning_ros.learning.inference_result import tool_paths_of
+from reward_learning_ros.recording.bag_errors import BagError
+from reward_learning_ros.recording.session_history import Heard, SessionRecording, read_recording
+from reward_learning_ros.recording.session_records import has_learned_from
 from reward_learning_ros.session.folder import SessionFolder, write_whole
 from reward_learning_ros.session.meant import meant_and_recorded
-from reward_learning_ros.session.recording import Heard, SessionRecording, read_recording
-from reward_learning_ros.study.report import session_report
-from reward_learning_ros.study.session_data import (
+from reward_learning_ros.session.session_data import (
     ABORTED,
     DONE,
     Fault,
     PassOutcome,
     SessionData,
 )
+from reward_learning_ros.session.session_report import session_report
 
 _INFERENCE = 'reward_inference'
 _SIMULATED_ARM = 'simulated_arm'

@@ -17,8 +17,8 @@ from reward_learning_ros.interface import (
     ThetaSummary,
 )
 from reward_learning_ros.learning import ToolPaths
+from reward_learning_ros.session.session_data import PassOutcome, SessionData
 from reward_learning_ros.session.terminal import pass_line
-from reward_learning_ros.study.session_data import PassOutcome, SessionData
 
 # Nothing more comes of a pass in these states: the arm stands, and what was done is learned from.
 _BETWEEN_PASSES = (SessionState.READY, SessionState.WAITING, SessionState.AWAY, SessionState.ENDED)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.nodes.trajectory_playback_parameters import TrajectoryPlaybackParameters
 from reward_learning_ros.parameters import from_mapping
 from reward_learning_ros.session.bringup import bringup_command
 from reward_learning_ros.session.description import (
@@ -24,6 +23,9 @@ from reward_learning_ros.session.description import (
     SessionDescription,
 )
 from reward_learning_ros.session.folder import SessionFolder
+from reward_learning_ros.session.node_parameters.trajectory_playback import (
+    TrajectoryPlaybackParameters,
+)
 from reward_learning_ros.session.processes import NodeProcess, command_of
 
 # Ctrl-C must end everything within 5 s, this process too; what is recorded is safe at any moment.

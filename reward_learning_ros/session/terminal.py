@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from reward_learning_ros.core.words import counted
 from reward_learning_ros.interface import PlaybackStatus, SessionStatus, ThetaSummary
-from reward_learning_ros.study.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -1,1 +1,4 @@
-"""Studies: simulated people, calibration, statistics, figures; no ROS."""
+"""A study: protocol, ledger, tidy tables, analysis and statistics.
+
+Imports core, figures and recording. No ROS.
+"""

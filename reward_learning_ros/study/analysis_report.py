@@ -8,23 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from reward_learning_ros.study.figure_style import (
+from reward_learning_ros.core.words import counted
+from reward_learning_ros.figures.figure_style import (
     BLACK,
     PAGE_IN,
     draw_bars,
     new_figure,
     publication_style,
 )
-from reward_learning_ros.study.html_page import Tile
-from reward_learning_ros.study.ledger import DONE, EXCLUDED, STATES
-from reward_learning_ros.study.protocol import Protocol
-from reward_learning_ros.study.run_report import (
+from reward_learning_ros.figures.html_page import Tile
+from reward_learning_ros.figures.run_report import (
     FigureBlock,
     RunReport,
     Section,
     TableBlock,
     give_or_take,
 )
+from reward_learning_ros.study.ledger import DONE, EXCLUDED, STATES
+from reward_learning_ros.study.protocol import Protocol
 from reward_learning_ros.study.statistics_tables import (
     comparisons_table,
     effects_table,
@@ -32,7 +33,6 @@ from reward_learning_ros.study.statistics_tables import (
 )
 from reward_learning_ros.study.tidy import TrialRow
 from reward_learning_ros.study.trial_analysis import Cell, MeasureAnalysis
-from reward_learning_ros.study.words import counted
 
 _OVER_ALL = 'all tasks'
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reward_learning_ros.study.html_page import number
+from reward_learning_ros.figures.html_page import number
+from reward_learning_ros.figures.run_report import TableBlock
 from reward_learning_ros.study.mixed_model import MixedModel
-from reward_learning_ros.study.run_report import TableBlock
 from reward_learning_ros.study.statistics import Comparison, Effect, p_text
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.core.planner import regret
 from reward_learning_ros.core.task import Task
-from reward_learning_ros.core.tasks import load_task
 from reward_learning_ros.study.ledger import DONE, Ledger, TrialRecord
 from reward_learning_ros.study.protocol import Goal
+from reward_learning_ros.tasks import load_task
 
 SUMMARY_FILE = 'summary.json'
 # Numbers that a session's summary has under the same name.

@@ -7,15 +7,32 @@ from pathlib import Path
 
 import numpy as np
 
-from reward_learning_ros.bags.recording import BagWriter
-from reward_learning_ros.bags.serializing import (
+from reward_learning_ros.interface import (
+    ContactReport,
+    InferenceStatus,
+    ParticipantStatus,
+    PassCorrections,
+    Plan,
+    PlaybackStatus,
+    SessionStatus,
+)
+from reward_learning_ros.interface.contact import contact_diagnostic_of
+from reward_learning_ros.interface.inference_status import inference_diagnostic_of
+from reward_learning_ros.interface.participant_status import participant_diagnostic_of
+from reward_learning_ros.interface.session_status import session_diagnostic_of
+from reward_learning_ros.learning import Learner, LearningParameters, learn
+from reward_learning_ros.learning.inference_result import tool_paths_of
+from reward_learning_ros.parameters import to_mapping
+from reward_learning_ros.participant.people import Person
+from reward_learning_ros.recording.bag_writer import BagWriter
+from reward_learning_ros.recording.serializing import (
     serialized_diagnostic,
     serialized_pass_corrections,
     serialized_plan,
     serialized_status,
     serialized_theta,
 )
-from reward_learning_ros.bags.session_topics import (
+from reward_learning_ros.recording.session_topics import (
     CONTACTS,
     CORRECTIONS,
     INFERENCE,
@@ -27,26 +44,9 @@ from reward_learning_ros.bags.session_topics import (
     STATUS,
     THETA,
 )
-from reward_learning_ros.bags.topics import describe_topic
-from reward_learning_ros.interface import (
-    ContactReport,
-    InferenceStatus,
-    ParticipantStatus,
-    PassCorrections,
-    Plan,
-    PlaybackStatus,
-    SessionStatus,
-)
-from reward_learning_ros.interface.contact import contact_diagnostic_of
-from reward_learning_ros.interface.inference import inference_diagnostic_of
-from reward_learning_ros.interface.participant import participant_diagnostic_of
-from reward_learning_ros.interface.session import session_diagnostic_of
-from reward_learning_ros.learning import Learner, LearningParameters, learn
-from reward_learning_ros.learning.lesson import tool_paths_of
-from reward_learning_ros.parameters import to_mapping
+from reward_learning_ros.recording.topic_definitions import describe_topic
 from reward_learning_ros.session.folder import SessionFolder
-from reward_learning_ros.session.parameters import SessionParameters
-from reward_learning_ros.study.people import Person
+from reward_learning_ros.session.session_parameters import SessionParameters
 
 SECOND_NS = 10**9
 # From the end of the last push to the next plan, in the seconds of the recording.

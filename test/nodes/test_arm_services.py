@@ -11,6 +11,7 @@ from reward_learning_ros.arm.collision import CollisionParameters
 from reward_learning_ros.arm.recovery import STEPS
 from reward_learning_ros.cli.main import main
 from reward_learning_ros.nodes import arm_names, names
+from reward_learning_ros.nodes.arm_recovery import Recovery
 from reward_learning_ros.nodes.arm_services import ArmServiceError, FrankaArmServices
 from reward_learning_ros.nodes.controller_watch import ControllerWatch
 from reward_learning_ros.nodes.installed_interfaces import (
@@ -18,7 +19,6 @@ from reward_learning_ros.nodes.installed_interfaces import (
     find_interface,
     require_interface,
 )
-from reward_learning_ros.nodes.recovery import Recovery
 from reward_learning_ros.nodes.session_conductor import SessionConductorNode
 from reward_learning_ros.nodes.simulated_arm import SimulatedArmNode
 

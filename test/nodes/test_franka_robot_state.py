@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from helpers.random_messages import RandomMessages
 
 from reward_learning_ros.arm import simulation_kernels as kernels
 from reward_learning_ros.arm.simulation import SimulatedArm
@@ -14,10 +13,7 @@ from reward_learning_ros.sensing.decoding import FrankaStateDecoder
 
 
 @pytest.fixture
-def messages(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / 'unit' / 'sensing')
-    from random_messages import RandomMessages
-
+def messages():
     return RandomMessages(np.random.default_rng(0))
 
 

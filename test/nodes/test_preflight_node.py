@@ -14,7 +14,7 @@ from reward_learning_ros.arm import simulation_kernels as kernels
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.arm.simulation import SimulatedArm
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
-from reward_learning_ros.nodes.sign_test import SignTest
+from reward_learning_ros.playback.sign_test import SignTest
 
 
 def pushed_sign_test(external_sign: int) -> SignTest:
@@ -54,7 +54,7 @@ def test_as_a_process_it_prints_its_findings(domain_id):
         [
             sys.executable,
             '-m',
-            'reward_learning_ros.nodes.preflight',
+            'reward_learning_ros.nodes.arm_preflight',
             '--ros-args',
             '-p',
             'seconds:=0.3',

@@ -18,8 +18,6 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from reward_learning_ros import core
-from reward_learning_ros.bags.recording import BagWriter
-from reward_learning_ros.bags.topics import describe_topic
 from reward_learning_ros.interface import (
     InferenceEvent,
     InferenceState,
@@ -31,7 +29,7 @@ from reward_learning_ros.interface import (
     data_digest,
 )
 from reward_learning_ros.learning import Learner, LearningParameters, ToolPaths, learn
-from reward_learning_ros.learning.lesson import tool_paths_of
+from reward_learning_ros.learning.inference_result import tool_paths_of
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
     corrections_to_message,
@@ -46,6 +44,8 @@ from reward_learning_ros.nodes.conversions import (
     theta_summary_from_message,
 )
 from reward_learning_ros.nodes.reward_inference import RewardInferenceNode
+from reward_learning_ros.recording.bag_writer import BagWriter
+from reward_learning_ros.recording.topic_definitions import describe_topic
 
 # Quick, and trusted whatever the corrections were: what is looked at here is not the sampling.
 LEARNING = {

@@ -18,7 +18,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.nodes.parameters import declare
+from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter, to_mapping
 
 

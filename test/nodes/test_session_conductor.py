@@ -11,7 +11,6 @@ from rclpy.node import Node
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
-from reward_learning_ros.arm.playback.requests import MAX_REQUEST_AGE_SEC
 from reward_learning_ros.interface import (
     InferenceState,
     InferenceStatus,
@@ -28,7 +27,8 @@ from reward_learning_ros.nodes.conversions import (
     recorder_status_to_message,
 )
 from reward_learning_ros.nodes.session_conductor import SessionConductorNode
-from reward_learning_ros.nodes.session_machine import Action
+from reward_learning_ros.playback.requests import MAX_REQUEST_AGE_SEC
+from reward_learning_ros.session.session_state_machine import Action
 
 
 class SlowPlayback(Node):

@@ -20,8 +20,6 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
-from reward_learning_ros.bags.recording import finish_bag
-from reward_learning_ros.bags.session_topics import PARTS
 from reward_learning_ros.interface import (
     Level,
     corrections_from_message,
@@ -33,6 +31,8 @@ from reward_learning_ros.nodes.arm_names import CLOCK_QOS
 from reward_learning_ros.nodes.controller_watch import command_listeners
 from reward_learning_ros.nodes.conversions import corrections_to_message, plan_to_message
 from reward_learning_ros.nodes.session_recorder import SESSION_TOPIC_TYPES, SessionRecorderNode
+from reward_learning_ros.recording.bag_writer import finish_bag
+from reward_learning_ros.recording.session_topics import PARTS
 
 ARGUMENTS = ('--ros-args', '-p')
 # Of what a process does that must start first.

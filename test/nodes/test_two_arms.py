@@ -10,7 +10,10 @@ from std_srvs.srv import SetBool
 from reward_learning_ros.interface import PlaybackState
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.session_monitor import SessionMonitorNode
-from reward_learning_ros.nodes.simulated_arm_parameters import CLOCK_TOPIC, clock_topic
+from reward_learning_ros.session.node_parameters.simulated_arm import (
+    CLOCK_TOPIC,
+    clock_topic,
+)
 
 # Of the same kind; the prefix of one tells it from others in its description.
 PREFIXES = {'left': 'left_fr3', 'right': 'fr3'}

@@ -20,11 +20,11 @@ from std_srvs.srv import SetBool, Trigger
 
 from reward_learning_ros.arm.description import franka_arm
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.arm.playback.requests import MAX_REQUEST_AGE_SEC
 from reward_learning_ros.interface import Plan, PlaybackState
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import plan_to_message, playback_status_from_message
 from reward_learning_ros.nodes.polled_subscription import SAMPLES_QOS
+from reward_learning_ros.playback.requests import MAX_REQUEST_AGE_SEC
 from tools.repeat import busy
 
 pytestmark = pytest.mark.timeout(600)

@@ -15,9 +15,9 @@ from std_msgs.msg import Float64MultiArray
 
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import theta_summary_from_message
+from reward_learning_ros.recording.session_history import read_recording
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.outcome import conclude
-from reward_learning_ros.session.recording import read_recording
 from reward_learning_ros.session.replay import ReplayParameters, describe_replay
 from reward_learning_ros.session.supervisor import Supervisor
 

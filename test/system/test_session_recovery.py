@@ -12,8 +12,8 @@ from helpers.sessions import OperatedSession
 
 from reward_learning_ros.interface import PlaybackState
 from reward_learning_ros.nodes import names
+from reward_learning_ros.recording.session_history import read_recording
 from reward_learning_ros.session.folder import SessionFolder
-from reward_learning_ros.session.recording import read_recording
 
 NODES = (
     'session_recorder',

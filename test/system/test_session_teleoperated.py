@@ -12,9 +12,9 @@ from sensor_msgs.msg import Joy
 
 from reward_learning_ros.nodes import names
 from reward_learning_ros.parameters.correcting import JOY
+from reward_learning_ros.recording.session_history import read_recording
 from reward_learning_ros.sensing.teleoperation import TeleoperationParameters
 from reward_learning_ros.session.folder import SessionFolder
-from reward_learning_ros.session.recording import read_recording
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -9,7 +9,7 @@ from rclpy.node import Node
 
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.core.errors import UnknownNameError
-from reward_learning_ros.nodes.backends.base import Backend
+from reward_learning_ros.nodes.backends.backend import Backend
 from reward_learning_ros.nodes.backends.crisp import CrispJointBackend, CrispPoseBackend
 from reward_learning_ros.nodes.backends.joint_trajectory_controller import (
     JointTrajectoryControllerBackend,

@@ -8,7 +8,6 @@ from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.arm.playback.motion import Command
 from reward_learning_ros.interface import JointReading, PoseReading
 from reward_learning_ros.nodes.arm_names import CRISP_TARGET_JOINT_TOPIC, CRISP_TARGET_POSE_TOPIC
 from reward_learning_ros.nodes.conversions import (
@@ -16,6 +15,7 @@ from reward_learning_ros.nodes.conversions import (
     pose_reading_to_message,
 )
 from reward_learning_ros.nodes.names import COMMAND_QOS
+from reward_learning_ros.playback.motion import Command
 
 
 class CrispJointBackend:

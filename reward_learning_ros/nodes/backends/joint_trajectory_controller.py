@@ -6,10 +6,10 @@ from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.arm.playback.motion import Command
 from reward_learning_ros.interface import JointTrajectory
 from reward_learning_ros.nodes.conversions import joint_trajectory_to_message
 from reward_learning_ros.nodes.names import COMMAND_QOS, command_topic
+from reward_learning_ros.playback.motion import Command
 
 
 class JointTrajectoryControllerBackend:

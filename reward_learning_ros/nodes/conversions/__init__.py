@@ -31,7 +31,7 @@ from reward_learning_ros.nodes.conversions.diagnostics import (
     diagnostic_report_to_message,
     diagnostic_to_message,
 )
-from reward_learning_ros.nodes.conversions.inference import (
+from reward_learning_ros.nodes.conversions.inference_status import (
     inference_status_to_message,
     participant_status_to_message,
 )
@@ -45,7 +45,7 @@ from reward_learning_ros.nodes.conversions.markers import (
 )
 from reward_learning_ros.nodes.conversions.motion import joint_trajectory_to_message
 from reward_learning_ros.nodes.conversions.plan import plan_to_message
-from reward_learning_ros.nodes.conversions.playback import (
+from reward_learning_ros.nodes.conversions.playback_status import (
     deformation_to_message,
     playback_status_to_message,
 )
@@ -54,7 +54,7 @@ from reward_learning_ros.nodes.conversions.robot_state import (
     pose_reading_to_message,
     wrench_reading_to_message,
 )
-from reward_learning_ros.nodes.conversions.session import session_status_to_message
+from reward_learning_ros.nodes.conversions.session_status import session_status_to_message
 from reward_learning_ros.nodes.conversions.theta import (
     theta_samples_to_message,
     theta_summary_to_message,

@@ -7,7 +7,7 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectory
 
 from reward_learning_ros.interface import ContactReport, PassCorrections, RecorderStatus
 from reward_learning_ros.interface.contact import contact_diagnostic_of
-from reward_learning_ros.interface.recorder import recorder_diagnostic_of
+from reward_learning_ros.interface.recorder_status import recorder_diagnostic_of
 from reward_learning_ros.nodes.conversions.basics import (
     duration_message,
     header_message,

@@ -2,18 +2,17 @@
 
 import numpy as np
 import pytest
+from helpers.sizes import sized
 
 from reward_learning_ros import core
 from reward_learning_ros.core import simulated_human
 from reward_learning_ros.core.errors import InvalidInputError, NotCoveredError
-from reward_learning_ros.core.reference import (
+from reward_learning_ros.core.reference_posterior import (
     TrajectoryQuadrature,
     quadrature_posterior,
     reference_posterior,
 )
 from reward_learning_ros.core.simulated_human import simulate_corrections
-
-from .conftest import sized
 
 # Angles of the cup as a person with θ = (cos 0.9, sin 0.9) would show them.
 ANGLES = np.array([1.1, 0.3, 1.5, 0.9, 1.4, 1.2, 0.1, 1.55, 0.7, 1.3])
@@ -95,7 +94,7 @@ def test_one_auxiliary_for_many_trajectories_is_biased_and_many_are_not():
 
 @pytest.mark.parametrize(('name', 'beta'), [('press', 5.0), ('reach', 20.0)])
 def test_double_mh_agrees_with_the_reference_on_dependent_corrections(name, beta, monkeypatch):
-    from reward_learning_ros.core.samplers import reference
+    from reward_learning_ros.core.samplers import reference_sampling as reference
 
     pool = core.EnsembleSize(
         seeds=sized(60_000, 100), members=sized(128, 8), anneal_steps=sized(64, 1)
@@ -130,7 +129,7 @@ def test_double_mh_agrees_with_the_reference_on_dependent_corrections(name, beta
 
 
 def test_both_references_agree_where_both_may_be_asked(monkeypatch):
-    from reward_learning_ros.core.samplers import reference
+    from reward_learning_ros.core.samplers import reference_sampling as reference
 
     count = sized(60_000, 150)
     monkeypatch.setattr(reference, 'UNIFORM_POOL', count)
@@ -153,7 +152,7 @@ def test_both_references_agree_where_both_may_be_asked(monkeypatch):
 
 
 def test_a_pool_that_does_not_cover_theta_refuses_to_answer(monkeypatch):
-    from reward_learning_ros.core.samplers import reference
+    from reward_learning_ros.core.samplers import reference_sampling as reference
 
     monkeypatch.setattr(reference, 'UNIFORM_POOL', sized(2000, 100))
     task = core.load_task('press')

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.sizes import sized
 from scipy import stats
 
 from reward_learning_ros import core
@@ -11,12 +12,10 @@ from reward_learning_ros.core.human_model import (
     InadmissibleCorrectionWarning,
     gather_evidence,
 )
-from reward_learning_ros.core.reference import TrajectoryQuadrature
+from reward_learning_ros.core.reference_posterior import TrajectoryQuadrature
 from reward_learning_ros.core.samplers.ensemble import Ensemble, EnsembleSize, log_mixture
 from reward_learning_ros.core.samplers.ensemble_kernels import choose_member, fill_uniform
 from reward_learning_ros.core.samplers.kernels import make_scratch
-
-from .conftest import sized
 
 SIZE = EnsembleSize(seeds=sized(8000, 400), members=sized(128, 12), anneal_steps=sized(16, 2))
 

@@ -179,7 +179,7 @@ def test_features_of_another_number_than_named_are_refused(corrections_of):
 
 def test_learning_from_state_action_pairs_goes_through_the_same_call(corrections_of):
     """The paper's remark: R becomes Q, and only the action was the person's to choose."""
-    from .conftest import sized
+    from helpers.sizes import sized
 
     def q_values(pair):
         state, action = pair[0, 0], pair[0, 1]

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from helpers.sizes import sized
 
 from reward_learning_ros import core
 from reward_learning_ros.core import library as storage
@@ -27,10 +28,8 @@ from reward_learning_ros.core.library import (
 )
 from reward_learning_ros.core.planner import plan
 from reward_learning_ros.core.samplers.base import Settings
-from reward_learning_ros.core.samplers.library import LIBRARY_METHODS
+from reward_learning_ros.core.samplers.library_sampling import LIBRARY_METHODS
 from reward_learning_ros.core.simulated_human import simulate_corrections
-
-from .conftest import sized
 
 RECIPE = {'world': 'abc', 'size': 3, 'bounds': np.array([0.0, 1.0])}
 ARRAYS = {'features': np.arange(6.0).reshape(3, 2)}

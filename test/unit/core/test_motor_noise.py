@@ -4,13 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from helpers.sizes import sized
 
 from reward_learning_ros import core
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.motor_noise import reached_probability
-from reward_learning_ros.core.tasks import press
-
-from .conftest import sized
+from reward_learning_ros.tasks import press
 
 NOISE_M = 0.01
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.sizes import sized
 
 from reward_learning_ros import core
 from reward_learning_ros.core.compiled import JIT_ENABLED
@@ -11,8 +12,6 @@ from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.planner import plan, regret, trajectory_space
 from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform
 from reward_learning_ros.core.samplers.kernels import make_scratch
-
-from .conftest import sized
 
 TASKS = ('cup', 'press', 'press_conflict', 'published_reach', 'reach', 'serve', 'shelf')
 RANDOM = sized(20_000, 100)

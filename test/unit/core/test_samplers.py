@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.sizes import sized
 
 from reward_learning_ros import core
 from reward_learning_ros.core.samplers.registry import METHODS
-
-from .conftest import sized
 
 DOMAINS = ['box', 'unit', 'unit_nonnegative']
 # Posteriors that more than one test looks at.

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from helpers.sizes import sized
 
 from reward_learning_ros import core
 from reward_learning_ros.core.errors import RewardLearningError
@@ -12,8 +13,6 @@ from reward_learning_ros.core.samplers.ensemble import Ensemble
 from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform
 from reward_learning_ros.core.samplers.kernels import KINDS, advance, load, make_scratch
 from reward_learning_ros.core.trajectory import PUSHED, SILENT, UNKNOWN
-
-from .conftest import sized
 
 
 def target_features(trajectory):

@@ -117,7 +117,7 @@ def test_a_turn_of_the_tool_is_a_tilt_of_the_cup():
 
 
 def test_a_task_of_joints_becomes_tool_poses_and_back():
-    from reward_learning_ros.arm.tasks.pour import make_task
+    from reward_learning_ros.tasks.pour import make_task
 
     task = make_task()
     paths = ToolPaths(task=task)
@@ -381,7 +381,7 @@ def test_a_turn_in_a_pass_tilts_the_cup_from_there_on():
 
 
 def test_a_pass_of_joints_keeps_what_the_arm_passed():
-    from reward_learning_ros.arm.tasks.pour import make_task
+    from reward_learning_ros.tasks.pour import make_task
 
     paths = ToolPaths(task=make_task())
     plan = paths.initial_plan(1)

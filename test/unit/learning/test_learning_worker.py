@@ -11,7 +11,7 @@ import pytest
 
 from reward_learning_ros import core
 from reward_learning_ros.learning import LearningParameters
-from reward_learning_ros.learning.worker import MOST_DEATHS, LearningWorker
+from reward_learning_ros.learning.inference_worker import MOST_DEATHS, LearningWorker
 
 PARAMETERS = LearningParameters(task='press', seed=3, target_ess=100.0, max_draws=500)
 DEADLINE_SEC = 120.0

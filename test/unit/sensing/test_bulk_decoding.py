@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from helpers.message_strategies import joint_states, messages, serialize, store
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from message_strategies import joint_states, messages, serialize, store
 
 from reward_learning_ros.sensing.bulk_decoding import BulkDecoder
 from reward_learning_ros.sensing.decoding import (
@@ -14,8 +14,8 @@ from reward_learning_ros.sensing.decoding import (
     JointStateDecoder,
     joint_names,
 )
-from reward_learning_ros.sensing.errors import DecodingError
-from reward_learning_ros.sensing.layout import DOUBLES, STRING, STRINGS, Field
+from reward_learning_ros.sensing.message_layout import DOUBLES, STRING, STRINGS, Field
+from reward_learning_ros.sensing.sensing_errors import DecodingError
 
 JOINTS = tuple(f'fr3_joint{number}' for number in range(1, 8))
 JOINT_STATE = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sensing_scenarios import detect, learned, ordered, recording, seconds
+from helpers.sensing_scenarios import detect, learned, ordered, recording, seconds
 
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import ParameterError

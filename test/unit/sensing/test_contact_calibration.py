@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sensing_scenarios import ordered, recording
+from helpers.sensing_scenarios import ordered, recording
 
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.sensing.calibration import calibrate_contacts
 from reward_learning_ros.sensing.contact import ContactParameters
+from reward_learning_ros.sensing.contact_calibration import calibrate_contacts
 from reward_learning_ros.sensing.samples import join_blocks
 from reward_learning_ros.sensing.synthetic import ArmModel, Push
 
@@ -62,7 +62,7 @@ def test_a_recording_must_be_long_enough():
 
 def test_the_figure_shows_it(tmp_path):
     pytest.importorskip('matplotlib')
-    from reward_learning_ros.study.contact_figure import draw_contact_calibration
+    from reward_learning_ros.figures.contact_figure import draw_contact_calibration
 
     found = calibrate_contacts(block(14.0, PUSH))
     path = tmp_path / 'contacts.svg'

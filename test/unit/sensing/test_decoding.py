@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 
 import pytest
+from helpers.message_strategies import joint_states, messages, serialize
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from message_strategies import joint_states, messages, serialize
 
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.sensing.decoding import (
@@ -17,7 +17,7 @@ from reward_learning_ros.sensing.decoding import (
     WrenchStampedDecoder,
     joint_names,
 )
-from reward_learning_ros.sensing.errors import (
+from reward_learning_ros.sensing.sensing_errors import (
     DecodingError,
     EncapsulationError,
     TruncatedMessageError,

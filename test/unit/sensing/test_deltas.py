@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from sensing_scenarios import (
+from helpers.sensing_scenarios import (
     LEG_SEC,
     PLAN,
     WAYPOINTS,

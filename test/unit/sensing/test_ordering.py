@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from reward_learning_ros.sensing.arrivals import Arrivals, interleave
-from reward_learning_ros.sensing.errors import SampleShapeError
 from reward_learning_ros.sensing.ordering import OrderingParameters, StreamOrderer
 from reward_learning_ros.sensing.samples import (
     NANOSECONDS,
@@ -21,6 +20,7 @@ from reward_learning_ros.sensing.samples import (
     Stream,
     join_blocks,
 )
+from reward_learning_ros.sensing.sensing_errors import SampleShapeError
 
 START_NS = 1_700_000_000 * NANOSECONDS
 MILLISECOND = 1_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from sensing_scenarios import PLAN
+from helpers.sensing_scenarios import PLAN
 
 from reward_learning_ros.interface import Plan, PlaybackState, PlaybackStatus
 from reward_learning_ros.sensing.playback_feed import PlaybackFeed

@@ -1,7 +1,7 @@
 """The synthetic arm is the arm."""
 
 import numpy as np
-from sensing_scenarios import recording
+from helpers.sensing_scenarios import recording
 
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.sensing.synthetic import Push

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sensing_scenarios import PLAN
+from helpers.sensing_scenarios import PLAN
 
 from reward_learning_ros.parameters import ParameterError
 from reward_learning_ros.sensing.samples import NANOSECONDS

@@ -10,9 +10,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from helpers.study_fixtures import small_protocol
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from study_fixtures import small_protocol
 
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.study.journal import Journal

@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from study_fixtures import small_protocol
+from helpers.study_fixtures import small_protocol
 
 from reward_learning_ros.cli._session_commands import session_command, session_values
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError

@@ -1,1 +1,0 @@
-"""Recordings, ours and those of others; no ROS."""

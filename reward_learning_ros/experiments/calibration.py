@@ -1,0 +1,160 @@
+"""Simulation-based calibration: is the posterior right on average over the prior?
+
+A θ is drawn from the prior, a person with that θ is simulated, θ is inferred, and the rank of the
+true θ among the draws is noted. If inference is exact, ranks are uniform (Talts et al. 2018).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from reward_learning_ros.core.domain import BetaPrior, ThetaDomain
+from reward_learning_ros.core.human_model import InadmissibleCorrectionWarning
+from reward_learning_ros.core.inference import infer
+from reward_learning_ros.core.samplers.base import Settings
+from reward_learning_ros.core.simulated_human import simulate_corrections
+from reward_learning_ros.experiments.parallel import run_all
+from reward_learning_ros.tasks import load_task
+
+# Draws of each posterior that the true value is ranked among, one less than a round number.
+RANKED = 99
+BINS = 10
+PROBABILITY = 0.9
+# β of simulated people where it is inferred: the prior that the inference is given too.
+BETA_PRIOR = BetaPrior(low=1.0, high=20.0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Calibration:
+    """Ranks of true values in their posteriors.
+
+    Attributes:
+        names: (Q,) what was ranked: the components of θ and, if inferred, β.
+        ranks: (H, Q) for each simulated person.
+        covered: (H, Q) whether the 90 % interval held the true value.
+    """
+
+    names: tuple[str, ...]
+    ranks: np.ndarray
+    covered: np.ndarray
+
+    @property
+    def p_values(self) -> np.ndarray:
+        """The p-value (Q,) of a χ² test of uniform ranks, for each quantity."""
+        result = []
+        for column in self.ranks.T:
+            counts, _ = np.histogram(column, bins=BINS, range=(0, RANKED + 1))
+            result.append(stats.chisquare(counts).pvalue)
+        return np.array(result)
+
+    @property
+    def coverage(self) -> np.ndarray:
+        """The share (Q,) of 90 % intervals that hold the true value."""
+        return np.asarray(self.covered.mean(axis=0))
+
+
+def calibrate(
+    task: str,
+    *,
+    humans: int = 200,
+    count: int = 7,
+    beta: float | str = 'infer',
+    method: str = 'double_mh',
+    dependence: str = 'dependent',
+    gamma: float = 1.0,
+    effort: float = 1.0,
+    settings: Settings | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    on_done: Callable[[], None] = lambda: None,
+) -> Calibration:
+    """Calibrate a method on simulated people.
+
+    Args:
+        task: Name of the task.
+        humans: How many people.
+        count: Corrections of each.
+        beta: A number, or `infer` for a log-uniform prior from 1 to 20.
+        method: The sampler.
+        dependence: Of the people and of the inference alike.
+        gamma: Discount of the rewards of earlier trajectories.
+        effort: Weight of the squared length of a correction.
+        settings: Of each inference.
+        seed: Of all random numbers.
+        workers: Processes; all cores by default.
+        scheduler: Address of a Dask scheduler to work on in place of processes.
+        on_done: Called after each person.
+    """
+    options = {
+        'dependence': dependence,
+        'gamma': gamma,
+        'effort': effort,
+    }
+    prior = BETA_PRIOR if beta == 'infer' else BetaPrior.parse(beta)
+    function = partial(
+        _calibrate_one, task, count, prior, method, options, settings or Settings(), seed
+    )
+    runs = run_all(
+        function,
+        range(humans),
+        workers=workers,
+        scheduler=scheduler,
+        on_done=lambda index, result: on_done(),
+    )
+    results = [result for _, result in runs]
+    names = load_task(task).feature_names + (() if prior.is_fixed else ('β',))
+    return Calibration(
+        names=names,
+        ranks=np.array([ranks for ranks, _ in results]),
+        covered=np.array([covered for _, covered in results]),
+    )
+
+
+def _calibrate_one(
+    task_name: str,
+    count: int,
+    prior: BetaPrior,
+    method: str,
+    options: dict[str, Any],
+    settings: Settings,
+    seed: int,
+    human: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return ranks (Q,) and coverage (Q,) for one simulated person."""
+    task = load_task(task_name)
+    truth_seed, human_seed, infer_seed = np.random.SeedSequence((seed, human)).spawn(3)
+    rng = np.random.default_rng(truth_seed)
+    domain = task.theta
+    assert isinstance(domain, ThetaDomain)
+    theta = domain.sample(1, rng)[0]
+    beta = float(np.exp(rng.uniform(np.log(prior.low), np.log(prior.high))))
+    corrections = simulate_corrections(
+        task, theta, beta=beta, count=count, seed=human_seed, **options
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', InadmissibleCorrectionWarning)
+        posterior = infer(
+            task,
+            corrections,
+            method=method,
+            beta=prior,
+            seed=int(infer_seed.generate_state(1)[0]),
+            settings=settings,
+            threads=1,
+            **options,
+        )
+    truth, draws = theta, posterior.samples
+    if not prior.is_fixed:
+        truth = np.append(theta, beta)
+        draws = np.column_stack([draws, posterior.beta_samples])
+    low, high = np.quantile(draws, [(1 - PROBABILITY) / 2, (1 + PROBABILITY) / 2], axis=0)
+    chosen = np.linspace(0, len(draws) - 1, RANKED).astype(int)
+    return (draws[chosen] < truth).sum(axis=0), (low <= truth) & (truth <= high)

@@ -1,0 +1,168 @@
+"""The configuration of playback."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reward_learning_ros.arm.description import JOINT_COUNT
+from reward_learning_ros.parameters import ParameterError, Parameters, parameter
+from reward_learning_ros.parameters.shared_thresholds import LARGEST_SHIFT_M, STOP_TORQUE_NM
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaybackParameters(Parameters):
+    """How plans are played, and what makes the arm hold."""
+
+    prefix: str = parameter('fr3', description='Prefix of joints and frames', read_only=True)
+    hand: bool = parameter(
+        True,
+        description='Whether the Franka Hand is mounted; without it the flange is the tool',
+        read_only=True,
+    )
+    speed_scale: float = parameter(
+        0.3,
+        description="Share of the arm's speed and acceleration limits that a plan may use",
+        minimum=0.01,
+        maximum=0.5,
+    )
+    approach_speed_rad_s: float = parameter(
+        0.25,
+        description='Joint speed of moves to the start of a plan and home',
+        minimum=0.01,
+        maximum=1.0,
+        unit='rad/s',
+    )
+    workspace_lower_m: tuple[float, ...] = parameter(
+        (0.2, -0.65, 0.02),
+        description='Lower corner of the box that the tool stays in, base frame',
+        minimum=-2.0,
+        maximum=2.0,
+        unit='m',
+    )
+    workspace_upper_m: tuple[float, ...] = parameter(
+        (0.85, 0.65, 0.9),
+        description='Upper corner of the box that the tool stays in, base frame',
+        minimum=-2.0,
+        maximum=2.0,
+        unit='m',
+    )
+    horizon_sec: float = parameter(
+        0.3,
+        description='How far ahead set-points are sent; each message then comes to rest, so that '
+        'without the next one the arm holds after horizon and brake',
+        minimum=0.1,
+        maximum=2.0,
+        unit='s',
+    )
+    brake_sec: float = parameter(
+        0.4,
+        description='Time in which a motion speeds up or comes to rest along its path',
+        minimum=0.1,
+        maximum=2.0,
+        unit='s',
+    )
+    lead_sec: float = parameter(
+        0.03,
+        description='How far in the future the first set-point of a message is',
+        minimum=0.0,
+        maximum=0.2,
+        unit='s',
+    )
+    replan_lead_sec: float = parameter(
+        0.1,
+        description='How far in the future another plan takes over: the time to compute it',
+        minimum=0.02,
+        maximum=0.5,
+        unit='s',
+    )
+    replan_period_sec: float = parameter(
+        0.1,
+        description='How often a deformation may change the motion',
+        minimum=0.02,
+        maximum=2.0,
+        unit='s',
+    )
+    state_timeout_sec: float = parameter(
+        0.2,
+        description='Robot state older than this makes the arm hold',
+        minimum=0.01,
+        maximum=5.0,
+        unit='s',
+    )
+    clock_tolerance_sec: float = parameter(
+        0.25,
+        description="Jump of the clock, or distance from the arm's clock, that makes the arm hold",
+        minimum=0.01,
+        maximum=5.0,
+        unit='s',
+    )
+    plan_max_age_sec: float = parameter(
+        3600.0,
+        description='A plan that was made longer ago than this is not started',
+        minimum=1.0,
+        unit='s',
+    )
+    stop_torque_nm: tuple[float, ...] = parameter(
+        STOP_TORQUE_NM,
+        description='External torque of each joint that makes the arm hold; below the reflex',
+        minimum=0.1,
+        maximum=100.0,
+        unit='N·m',
+    )
+    largest_deviation_m: float = parameter(
+        0.3,
+        description='Distance of the tool from its set-point that makes the arm hold',
+        minimum=0.01,
+        maximum=2.0,
+        unit='m',
+    )
+    requires_mode: bool = parameter(
+        False,
+        description='Whether the arm must not move while its mode is not known, as on a real arm',
+        read_only=True,
+    )
+    tool_pose_tolerance_m: float = parameter(
+        0.01,
+        description='How far the tool that the arm reports may be from the one computed',
+        minimum=0.001,
+        maximum=0.05,
+        unit='m',
+    )
+    start_tolerance_m: float = parameter(
+        0.03,
+        description='How near the tool must come to the start of a plan before it is played',
+        minimum=0.001,
+        maximum=0.5,
+        unit='m',
+    )
+    largest_shift_m: float = parameter(
+        LARGEST_SHIFT_M,
+        description='Farthest live shift of the plan that is taken',
+        minimum=0.0,
+        maximum=2.0,
+        unit='m',
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, length in (
+            ('workspace_lower_m', 3),
+            ('workspace_upper_m', 3),
+            ('stop_torque_nm', JOINT_COUNT),
+        ):
+            if len(getattr(self, name)) != length:
+                raise ParameterError(
+                    type(self).__name__, name, getattr(self, name), f'must be {length} numbers'
+                )
+        if self.horizon_sec <= self.lead_sec + 0.02:
+            raise ParameterError(
+                type(self).__name__,
+                'horizon_sec',
+                self.horizon_sec,
+                f'must be more than lead_sec, {self.lead_sec}, and a period of 0.02 s',
+            )
+
+    @property
+    def hold_within_sec(self) -> float:
+        """How soon the arm holds if playback dies in mid-motion."""
+        return self.horizon_sec + self.brake_sec

@@ -1,0 +1,188 @@
+"""Bags made of corrections that were not recorded by a session: of tables, of published data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from reward_learning_ros.interface import (
+    Correction,
+    ParticipantState,
+    ParticipantStatus,
+    PassCorrections,
+    Plan,
+    PlaybackState,
+    PlaybackStatus,
+)
+from reward_learning_ros.interface.participant_status import participant_diagnostic_of
+from reward_learning_ros.learning import ToolPaths
+from reward_learning_ros.recording.bag_errors import BagError
+from reward_learning_ros.recording.bag_reader import BagReader
+from reward_learning_ros.recording.bag_writer import BagWriter
+from reward_learning_ros.recording.problems import Problem
+from reward_learning_ros.recording.published_recordings import Recording, corrections_of
+from reward_learning_ros.recording.serializing import (
+    serialized_corrections,
+    serialized_diagnostic,
+    serialized_plan,
+    serialized_status,
+)
+from reward_learning_ros.recording.session_topics import (
+    CORRECTIONS,
+    PARTICIPANT,
+    PARTS,
+    PLAN,
+    STATUS,
+)
+from reward_learning_ros.recording.topic_definitions import (
+    LATCHED,
+    QualityOfService,
+    Topic,
+    describe_topic,
+)
+
+_CORRECTIONS_QOS = QualityOfService(history='keep_all', depth=0, durability='transient_local')
+# The published recordings say how long they took, not when they were made.
+_PUBLISHED_START_NS = 1_000_000_000
+_NANOSECONDS = 1_000_000_000
+
+
+def write_corrections(
+    path: Path,
+    plans: Sequence[Plan],
+    corrections: Sequence[PassCorrections | Correction],
+    theta_star: np.ndarray | None = None,
+) -> None:
+    """Write a bag in which plans are played and corrected, as a session would have recorded it.
+
+    Args:
+        path: Folder of the bag; must not be there yet.
+        plans: What was shown.
+        corrections: Of those plans; what is known of each pass, or of each contact.
+        theta_star: (d,) what the person wants, where that is known.
+
+    Raises:
+        BagError: The folder is there already.
+        BagWriteError: It cannot be written.
+    """
+    _require_new(path)
+    qos = {CORRECTIONS: _CORRECTIONS_QOS}
+    parts = (PLAN, STATUS, CORRECTIONS, *(() if theta_star is None else (PARTICIPANT,)))
+    names = {part: f'/{PARTS[part].topic}' for part in parts}
+    rows: list[tuple[int, str, bytes]] = []
+    for plan in plans:
+        end_ns = plan.stamp_ns + round(plan.duration_sec * _NANOSECONDS)
+        rows.append((plan.stamp_ns, names[PLAN], serialized_plan(plan)))
+        for time_ns, state, share in (
+            (plan.stamp_ns, PlaybackState.PLAYING, 0.0),
+            (end_ns, PlaybackState.FINISHED, 1.0),
+        ):
+            status = PlaybackStatus(
+                state=state,
+                plan_stamp_ns=plan.stamp_ns,
+                plan_time_sec=share * plan.duration_sec,
+                progress=share,
+            )
+            rows.append((time_ns, names[STATUS], serialized_status(status)))
+    for record in corrections:
+        rows.append((_told_ns(record), names[CORRECTIONS], serialized_corrections(record)))
+    if theta_star is not None:
+        told = participant_diagnostic_of(
+            ParticipantStatus(state=ParticipantState.CONTENT, theta=theta_star, beta=0.0)
+        )
+        first_ns = min(time_ns for time_ns, _, _ in rows)
+        rows.append((first_ns, names[PARTICIPANT], serialized_diagnostic(told)))
+    writer = BagWriter(
+        path,
+        [
+            describe_topic(names[part], PARTS[part].type_name, qos.get(part, LATCHED))
+            for part in parts
+        ],
+    )
+    # A stable sort: a plan stays before what belongs to it.
+    for time_ns, topic, data in sorted(rows, key=lambda row: row[0]):
+        writer.write(topic, time_ns, data)
+    writer.close()
+
+
+def _told_ns(record: PassCorrections | Correction) -> int:
+    """Return when all of it was known: after the last waypoint, or at the end of the contact."""
+    if isinstance(record, Correction):
+        return record.end_ns
+    last_sec = float(record.times_sec[-1]) if len(record.times_sec) else 0.0
+    return record.plan_stamp_ns + round(last_sec * _NANOSECONDS)
+
+
+def copy_bag(source: Path, target: Path) -> list[Problem]:
+    """Copy all that can be read of a bag, of any storage, into a new and whole one.
+
+    Returns:
+        What is wrong with the source.
+
+    Raises:
+        BagError: The source is no bag, or the target is there already.
+        BagWriteError: The target cannot be written.
+    """
+    _require_new(target)
+    with BagReader(source) as reader:
+        names = [name for name, topic in reader.topics.items() if topic.encoding == 'cdr']
+        topics = [
+            Topic(
+                name=name,
+                type_name=reader.topics[name].type_name,
+                definition=reader.topics[name].definition
+                or describe_topic(name, reader.topics[name].type_name).definition,
+            )
+            for name in names
+        ]
+        writer = BagWriter(target, topics)
+        for message in reader.messages(names):
+            writer.write(message.topic.name, message.time_ns, message.data)
+        writer.close()
+        return reader.problems
+
+
+def published_records(
+    recording: Recording, paths: ToolPaths
+) -> tuple[list[Plan], list[Correction]]:
+    """Return a recording of the published study as a plan and its corrections.
+
+    Args:
+        recording: The recording.
+        paths: How the arm follows the task that was done.
+    """
+    sequence = corrections_of(recording, paths.task.plan)
+    plan = paths.plan_of(sequence.plan, _PUBLISHED_START_NS)
+    end_sec = float(recording.rows[-1, 0] - recording.rows[0, 0])
+    corrections = []
+    before = plan.positions
+    for index, trajectory in enumerate(sequence.corrected):
+        after = paths.plan_of(trajectory, plan.stamp_ns).positions
+        share = (index + 1) / len(sequence.corrected)
+        onset_sec = min(share * end_sec, plan.duration_sec)
+        corrections.append(
+            Correction(
+                # A nanosecond apart at least: corrections are known by their stamps.
+                stamp_ns=plan.stamp_ns + round(share * end_sec * _NANOSECONDS) + index,
+                frame_id=plan.frame_id,
+                tool_frame=paths.description.tool_frame,
+                plan_stamp_ns=plan.stamp_ns,
+                delta_positions=after - before,
+                delta_orientations=np.tile([0.0, 0.0, 0.0, 1.0], (len(after), 1)),
+                times_sec=plan.times_sec,
+                onset_waypoint=min(index + 1, len(after) - 1),
+                onset_time_sec=onset_sec,
+                duration_sec=0.0,
+                peak_force=0.0,
+                confidence=1.0,
+            )
+        )
+        before = after
+    return [plan], corrections
+
+
+def _require_new(path: Path) -> None:
+    if path.exists():
+        raise BagError(f'{path}: is there already; nothing is overwritten')

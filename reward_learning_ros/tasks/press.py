@@ -1,0 +1,101 @@
+"""Press, of the user study: reach a goal, press a button, avoid an obstacle, keep it short."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reward_learning_ros.core.bound import bind_table, table_kernel
+from reward_learning_ros.core.compiled import features_kernel
+from reward_learning_ros.core.motor_noise import reached_probability
+from reward_learning_ros.core.scenery import Thing
+from reward_learning_ros.core.task import Task, TrajectorySpace
+from reward_learning_ros.tasks.presets import unit
+
+GOAL = (0.7, 0.3, 0.1)
+BUTTON = (0.6, -0.1, 0.15)
+BUTTON_RADIUS = 0.05
+OBSTACLE = (0.5, 0.05)
+
+
+@features_kernel
+def features(trajectory: np.ndarray, out: np.ndarray) -> None:
+    """Measure goal, button, obstacle and length as the published study does, in metres."""
+    last = trajectory.shape[0] - 1
+    pressed = False
+    nearest = np.inf
+    length = 0.0
+    for i in range(1, last + 1):
+        x, y, z = trajectory[i, 0], trajectory[i, 1], trajectory[i, 2]
+        to_button = (x - BUTTON[0]) ** 2 + (y - BUTTON[1]) ** 2 + (z - BUTTON[2]) ** 2
+        pressed |= to_button < BUTTON_RADIUS**2
+        nearest = min(nearest, (x - OBSTACLE[0]) ** 2 + (y - OBSTACLE[1]) ** 2)
+        length += (
+            (x - trajectory[i - 1, 0]) ** 2
+            + (y - trajectory[i - 1, 1]) ** 2
+            + (z - trajectory[i - 1, 2]) ** 2
+        )
+    out[0] = 0.25 - np.sqrt(
+        (trajectory[last, 0] - GOAL[0]) ** 2
+        + (trajectory[last, 1] - GOAL[1]) ** 2
+        + (trajectory[last, 2] - GOAL[2]) ** 2
+    )
+    out[1] = 0.25 if pressed else -0.25
+    out[2] = 1.5 * np.sqrt(nearest)
+    out[3] = -length
+
+
+@table_kernel
+def soft_features(table: np.ndarray, trajectory: np.ndarray, out: np.ndarray) -> None:
+    """Measure the same where a hand misses what it means by the noise in `table`.
+
+    Only the button switches. It stays unpressed if all waypoints miss it.
+    """
+    features(trajectory, out)
+    missed = 1.0
+    for i in range(1, trajectory.shape[0]):
+        x, y, z = trajectory[i, 0], trajectory[i, 1], trajectory[i, 2]
+        to_button = (x - BUTTON[0]) ** 2 + (y - BUTTON[1]) ** 2 + (z - BUTTON[2]) ** 2
+        missed *= 1.0 - reached_probability(to_button, BUTTON_RADIUS, table[0], 3)
+    out[1] = 0.25 - 0.5 * missed
+
+
+def make_task() -> Task:
+    """Return Press: eight waypoints from above the table to the goal."""
+    return Task(
+        name='press',
+        description='Reach a goal; press a button on the way, keep clear of an obstacle.',
+        feature_names=('goal', 'button', 'obstacle', 'length'),
+        features=features,
+        soft_features=lambda noise_m: bind_table(soft_features, np.array([noise_m])),
+        plan=np.linspace((0.35, 0.0, 0.5), GOAL, 8),
+        space=TrajectorySpace(delta_low=np.full(3, -0.1), delta_high=np.full(3, 0.1)),
+        duration_sec=20.0,
+        # Those that the participants of the study were asked to teach.
+        presets={
+            'goal_button_obstacle': unit(1.0, 0.75, 0.5, 0.0),
+            'goal_obstacle': unit(1.0, 0.0, 0.85, 0.0),
+            'goal': unit(1.0, 0.0, 0.0, 0.0),
+        },
+        scene=(
+            Thing(
+                name='goal',
+                shape='sphere',
+                position=np.array(GOAL),
+                size=np.full(3, 0.04),
+                role='goal',
+            ),
+            Thing(
+                name='button',
+                shape='cylinder',
+                position=np.array([BUTTON[0], BUTTON[1], BUTTON[2] / 2]),
+                size=np.array([2 * BUTTON_RADIUS, 2 * BUTTON_RADIUS, BUTTON[2]]),
+            ),
+            Thing(
+                name='obstacle',
+                shape='cylinder',
+                position=np.array([*OBSTACLE, 0.25]),
+                size=np.array([0.06, 0.06, 0.5]),
+                role='obstacle',
+            ),
+        ),
+    )
