@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -176,7 +177,10 @@ class Posterior:
 
     def to_arviz(self) -> Any:
         """Return ArviZ InferenceData with dimensions chain, draw and feature."""
-        import arviz
+        with warnings.catch_warnings():
+            # Of ArviZ before version 1, about version 1: nothing that the user of a session can do.
+            warnings.simplefilter('ignore', FutureWarning)
+            import arviz
 
         extra = {} if self.beta_is_fixed else {'beta': self.beta_chains}
         extra.update(self.others)

@@ -1,5 +1,8 @@
 """What a posterior says of itself."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -156,3 +159,15 @@ def test_relevance_falls_with_beta(rng):
 def test_draws_cannot_be_changed(rng):
     with pytest.raises(ValueError, match='read-only'):
         posterior(rng.normal(size=(2, 20, 2))).chains[0, 0, 0] = 1.0
+
+
+def test_the_export_to_arviz_prints_nothing():
+    # In a process of its own: ArviZ warns where it is imported first.
+    program = (
+        'import numpy as np\n'
+        'from reward_learning_ros import core\n'
+        "core.Posterior(chains=np.zeros((2, 4, 1)), beta_chains=np.ones((2, 4)), method='double_mh',\n"
+        "    feature_names=('a',)).to_arviz()\n"
+    )
+    done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, '', '')
