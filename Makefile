@@ -26,7 +26,7 @@ RESULTS = $(if $(BUILD),--output "$(BUILD)/benchmarks")
 .DEFAULT_GOAL := help
 .PHONY: help session environment test test-repeat test-fresh test-interpreted \
 	test-matrix test-matrix-one bench acceptance faults gallery diagrams colcon lint types format \
-	doctor pins clean
+	size doctor pins clean
 
 # Told here, where no Python can: everything below starts with one.
 ifeq ($(shell command -v "$(PYTHON)" 2>/dev/null),)
@@ -91,6 +91,9 @@ types:  ## mypy
 format:  ## rewrite the code as ruff formats it
 	@$(RUN) lint ruff check --fix .
 	@$(RUN) lint ruff format .
+
+size:  ## Python files and lines of package, tests, tools and benchmarks
+	@"$(PYTHON)" -m tools.size
 
 doctor:  ## what is here and what is missing
 	@$(RUN) session --in-build reward_learning doctor $(ARGS)
