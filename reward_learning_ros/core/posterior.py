@@ -178,7 +178,7 @@ class Posterior:
     def to_arviz(self) -> Any:
         """Return ArviZ InferenceData with dimensions chain, draw and feature."""
         with warnings.catch_warnings():
-            # Of ArviZ before version 1, about version 1: nothing that the user of a session can do.
+            # ArviZ 0.x announces version 1, about which the user of a session can do nothing.
             warnings.simplefilter('ignore', FutureWarning)
             import arviz
 

@@ -166,8 +166,8 @@ def test_the_export_to_arviz_prints_nothing():
     program = (
         'import numpy as np\n'
         'from reward_learning_ros import core\n'
-        "core.Posterior(chains=np.zeros((2, 4, 1)), beta_chains=np.ones((2, 4)), method='double_mh',\n"
-        "    feature_names=('a',)).to_arviz()\n"
+        'core.Posterior(chains=np.zeros((2, 4, 1)), beta_chains=np.ones((2, 4)),\n'
+        "    method='double_mh', feature_names=('a',)).to_arviz()\n"
     )
     done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, '', '')
