@@ -34,7 +34,15 @@ class SessionLock:
     def __init__(self, held: socket.socket, words: str) -> None:
         self.words = words
         self._held = held
-        threading.Thread(target=self._answer, daemon=True).start()
+        self._answering = threading.Thread(target=self._answer, daemon=True)
+        self._answering.start()
+
+    def release(self) -> None:
+        """Answer nobody any more; returns when the address is free once the socket is closed."""
+        with contextlib.suppress(OSError):
+            self._held.shutdown(socket.SHUT_RDWR)
+        # While it waits in `accept`, the kernel keeps the socket and its address, closed or not.
+        self._answering.join()
 
     def _answer(self) -> None:
         with contextlib.suppress(OSError):
@@ -68,12 +76,11 @@ def session_lock(domain: int, namespace: str, words: str) -> Iterator[SessionLoc
                 'ROS_DOMAIN_ID or --namespace'
             ) from error
         held.listen()
+        lock = SessionLock(held, words)
         try:
-            yield SessionLock(held, words)
+            yield lock
         finally:
-            # Wakes the thread that waits for somebody to ask.
-            with contextlib.suppress(OSError):
-                held.shutdown(socket.SHUT_RDWR)
+            lock.release()
 
 
 def _address(domain: int, namespace: str) -> str:

@@ -37,6 +37,12 @@ def test_a_second_session_is_refused_and_told_of_the_first():
         pass
 
 
+def test_it_is_free_as_soon_as_a_session_has_ended():
+    for _ in range(20):
+        with session_lock(DOMAIN, '', 'pilot/p01'):
+            pass
+
+
 def test_a_session_that_was_killed_or_hangs_is_no_riddle():
     holding = (
         'import sys, time\n'
