@@ -30,13 +30,11 @@ from reward_learning_ros.participant.participation import MeantPass, Participati
 from reward_learning_ros.participant.people import KINDS, MODEL
 from reward_learning_ros.playback.configuration import PlaybackParameters
 from reward_learning_ros.playback.state_machine import Playback
-from reward_learning_ros.sensing.arrivals import interleave
 from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.live import LiveDeformation
 from reward_learning_ros.sensing.ordering import StreamOrderer
-from reward_learning_ros.sensing.playback_feed import PlaybackFeed
-from reward_learning_ros.sensing.samples import NANOSECONDS, Stream
-from reward_learning_ros.sensing.timeline import PlaybackTimeline, planned_position_m
+from reward_learning_ros.sensing.samples import NANOSECONDS, Stream, interleave
+from reward_learning_ros.sensing.timeline import PlaybackFeed, PlaybackTimeline, planned_position_m
 
 Array = NDArray[np.float64]
 

@@ -25,13 +25,11 @@ from reward_learning_ros.interface import (
 from reward_learning_ros.playback.configuration import PlaybackParameters
 from reward_learning_ros.playback.speed_scaling import Now
 from reward_learning_ros.playback.state_machine import Playback
-from reward_learning_ros.sensing.arrivals import interleave
 from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.ordering import StreamOrderer
-from reward_learning_ros.sensing.playback_feed import PlaybackFeed
-from reward_learning_ros.sensing.samples import NANOSECONDS, Stream
+from reward_learning_ros.sensing.samples import NANOSECONDS, Stream, interleave
 from reward_learning_ros.sensing.synthetic import Push
-from reward_learning_ros.sensing.timeline import planned_position_m
+from reward_learning_ros.sensing.timeline import PlaybackFeed, planned_position_m
 
 # As the recorder's node has it: samples are looked at, and the shift is told, at 25 Hz.
 TICK_CYCLES = 40

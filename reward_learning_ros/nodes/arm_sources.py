@@ -22,8 +22,7 @@ from reward_learning_ros.sensing.decoding import (
     PoseStampedDecoder,
     WrenchStampedDecoder,
 )
-from reward_learning_ros.sensing.samples import JOINT_COUNT, Stream
-from reward_learning_ros.sensing.sensing_errors import DecodingError
+from reward_learning_ros.sensing.samples import JOINT_COUNT, DecodingError, Stream
 
 # One message: its stamp, and what it says of each stream.
 Samples = tuple[int, tuple[tuple[Stream, Sequence[float]], ...]]

@@ -48,10 +48,9 @@ from reward_learning_ros.parameters.correcting import KINESTHETIC
 from reward_learning_ros.sensing.contact import ContactDetector
 from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.ordering import StreamOrderer
-from reward_learning_ros.sensing.playback_feed import PlaybackFeed
 from reward_learning_ros.sensing.samples import NANOSECONDS
 from reward_learning_ros.sensing.teleoperation import TeleoperationRecorder
-from reward_learning_ros.sensing.timeline import PlaybackTimeline
+from reward_learning_ros.sensing.timeline import PlaybackFeed, PlaybackTimeline
 from reward_learning_ros.session.node_parameters.correction_recorder import (
     CorrectionRecorderParameters,
 )

@@ -10,7 +10,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from reward_learning_ros.nodes.polled_subscription import SAMPLES_QOS, PolledSubscription
-from reward_learning_ros.sensing.sensing_errors import DecodingError
+from reward_learning_ros.sensing.samples import DecodingError
 
 # The rate of messages is taken over at least and at most this time: a process that the machine
 # lets wait for a moment finds the messages of that moment at its next look.

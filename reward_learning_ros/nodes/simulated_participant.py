@@ -33,7 +33,7 @@ from reward_learning_ros.nodes.running import events_executor, run
 from reward_learning_ros.participant.decisions import Participant
 from reward_learning_ros.participant.participation import Participation
 from reward_learning_ros.sensing.decoding import PoseStampedDecoder
-from reward_learning_ros.sensing.sensing_errors import DecodingError
+from reward_learning_ros.sensing.samples import DecodingError
 from reward_learning_ros.session.node_parameters.simulated_participant import (
     SimulatedParticipantParameters,
 )

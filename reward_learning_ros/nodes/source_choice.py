@@ -10,8 +10,7 @@ from rclpy.node import Node
 
 from reward_learning_ros.nodes.arm_sources import ArmSource, Channel
 from reward_learning_ros.nodes.polled_subscription import SAMPLES_QOS, PolledSubscription
-from reward_learning_ros.sensing.samples import Stream
-from reward_learning_ros.sensing.sensing_errors import DecodingError
+from reward_learning_ros.sensing.samples import DecodingError, Stream
 
 # How often it is looked who publishes what.
 _GRAPH_PERIOD_SEC = 0.5

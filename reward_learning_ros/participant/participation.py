@@ -22,8 +22,7 @@ from reward_learning_ros.interface import (
 )
 from reward_learning_ros.participant.decisions import Intention, Participant
 from reward_learning_ros.participant.hand import Hand, HandParameters, least_jerk
-from reward_learning_ros.sensing.playback_feed import PlaybackFeed
-from reward_learning_ros.sensing.timeline import PlaybackTimeline, planned_position_m
+from reward_learning_ros.sensing.timeline import PlaybackFeed, PlaybackTimeline, planned_position_m
 
 Array = NDArray[np.float64]
 

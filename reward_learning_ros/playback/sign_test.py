@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.playback.preflight import Check
-from reward_learning_ros.sensing.force import check_sign, force_from_torque
+from reward_learning_ros.sensing.displacement import check_sign, force_from_torque
 
 Array = NDArray[np.float64]
 

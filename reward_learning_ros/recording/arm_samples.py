@@ -21,11 +21,16 @@ from reward_learning_ros.recording.session_topics import (
     WRENCH,
     SessionTopics,
 )
-from reward_learning_ros.sensing.arrivals import WIDEST, Arrivals
 from reward_learning_ros.sensing.bulk_decoding import STAMP, BulkDecoder, DecodedRows
 from reward_learning_ros.sensing.decoding import FRANKA_ROBOT_STATE
 from reward_learning_ros.sensing.message_layout import DOUBLES, STRING, STRINGS, Field, Schema
-from reward_learning_ros.sensing.samples import JOINT_COUNT, STREAM_WIDTHS, Stream
+from reward_learning_ros.sensing.samples import (
+    JOINT_COUNT,
+    STREAM_WIDTHS,
+    WIDEST,
+    Arrivals,
+    Stream,
+)
 
 # For each part the fields that each stream is made of.
 _FIELDS: dict[str, dict[Stream, tuple[str, ...]]] = {

@@ -21,14 +21,13 @@ from reward_learning_ros.recording.session_records import (
     read_record,
 )
 from reward_learning_ros.recording.session_topics import PLAN, STATUS, SessionTopics
-from reward_learning_ros.sensing.arrivals import Arrivals
 from reward_learning_ros.sensing.contact import ContactParameters
 from reward_learning_ros.sensing.deltas import CorrectionCounts, CorrectionRecorder
 from reward_learning_ros.sensing.displacement import DisplacementParameters
 from reward_learning_ros.sensing.ordering import OrderingParameters, StreamOrderer
 from reward_learning_ros.sensing.passes import PassParameters
-from reward_learning_ros.sensing.playback_feed import PlaybackFeed
-from reward_learning_ros.sensing.timeline import PlaybackTimeline
+from reward_learning_ros.sensing.samples import Arrivals
+from reward_learning_ros.sensing.timeline import PlaybackFeed, PlaybackTimeline
 
 _UNPUSHED = (PlaybackState.APPROACHING, PlaybackState.HOMING, PlaybackState.PLAYING)
 

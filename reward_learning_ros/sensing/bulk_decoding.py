@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reward_learning_ros.core.kernel_cache import numba
 from reward_learning_ros.sensing.message_layout import Layout, Schema, find_layout
-from reward_learning_ros.sensing.sensing_errors import DecodingError
+from reward_learning_ros.sensing.samples import DecodingError
 
 STAMP = ('header.stamp.sec', 'header.stamp.nanosec')
 _LITTLE_ENDIAN = b'\x00\x01'

@@ -8,7 +8,7 @@ import numpy as np
 
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.sensing.contact import Contact, ContactDetector, ContactParameters
-from reward_learning_ros.sensing.force import Jacobian
+from reward_learning_ros.sensing.displacement import Jacobian
 from reward_learning_ros.sensing.samples import NANOSECONDS, SampleBlock
 
 # The bias is looked at so often, and the curves of a figure have so many points.

@@ -19,7 +19,7 @@ from reward_learning_ros.sensing.message_layout import (
     find_layout,
     nested,
 )
-from reward_learning_ros.sensing.sensing_errors import DecodingError
+from reward_learning_ros.sensing.samples import DecodingError
 
 Numbers = tuple[float, ...]
 

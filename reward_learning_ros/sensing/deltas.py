@@ -28,10 +28,12 @@ from reward_learning_ros.sensing.displacement import (
     ContactPoints,
     Displacement,
     DisplacementParameters,
+    Jacobian,
     admittance,
     displacement,
+    explained_share,
+    force_from_torque,
 )
-from reward_learning_ros.sensing.force import Jacobian, explained_share, force_from_torque
 from reward_learning_ros.sensing.live import LiveDeformation, LiveParameters
 from reward_learning_ros.sensing.passes import PassParameters, PassRecorder
 from reward_learning_ros.sensing.samples import NANOSECONDS, SampleBlock

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from reward_learning_ros.sensing.sensing_errors import (
+from reward_learning_ros.sensing.samples import (
     DecodingError,
     EncapsulationError,
     TruncatedMessageError,

@@ -15,8 +15,13 @@ from scipy.signal import lfilter
 
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.sensing.arrivals import Arrivals, interleave
-from reward_learning_ros.sensing.samples import JOINT_COUNT, NANOSECONDS, Stream
+from reward_learning_ros.sensing.samples import (
+    JOINT_COUNT,
+    NANOSECONDS,
+    Arrivals,
+    Stream,
+    interleave,
+)
 
 # Configurations and Jacobians are computed this often and interpolated in between.
 _KNOT_SEC = 0.01

@@ -36,10 +36,9 @@ from reward_learning_ros.nodes.conversions import (
 from reward_learning_ros.nodes.conversions.basics import pose_message, time_message
 from reward_learning_ros.nodes.correction_recorder import CorrectionRecorderNode
 from reward_learning_ros.nodes.running import events_executor
-from reward_learning_ros.sensing.arrivals import Arrivals
 from reward_learning_ros.sensing.contact import ContactDetector
 from reward_learning_ros.sensing.ordering import StreamOrderer
-from reward_learning_ros.sensing.samples import NANOSECONDS, STREAM_WIDTHS, Stream
+from reward_learning_ros.sensing.samples import NANOSECONDS, STREAM_WIDTHS, Arrivals, Stream
 from reward_learning_ros.sensing.synthetic import Push, Recording, record
 
 # Slower than an arm's, so that the tests are short; nothing depends on the rate.

@@ -9,11 +9,10 @@ import numpy as np
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.interface import ContactReport
 from reward_learning_ros.interface.plan import Plan
-from reward_learning_ros.sensing.arrivals import Arrivals
 from reward_learning_ros.sensing.contact import Contact, ContactDetector
 from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.ordering import StreamOrderer
-from reward_learning_ros.sensing.samples import NANOSECONDS
+from reward_learning_ros.sensing.samples import NANOSECONDS, Arrivals
 from reward_learning_ros.sensing.synthetic import ArmModel, Push, Recording, record
 from reward_learning_ros.sensing.timeline import PlaybackMoment, PlaybackTimeline
 

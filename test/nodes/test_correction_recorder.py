@@ -25,8 +25,7 @@ from reward_learning_ros.nodes import arm_sources, names
 from reward_learning_ros.nodes.conversions.basics import time_message
 from reward_learning_ros.nodes.correction_recorder import CorrectionRecorderNode
 from reward_learning_ros.parameters import ParameterError
-from reward_learning_ros.sensing.arrivals import Arrivals
-from reward_learning_ros.sensing.samples import NANOSECONDS, Stream
+from reward_learning_ros.sensing.samples import NANOSECONDS, Arrivals, Stream
 from reward_learning_ros.sensing.synthetic import Push
 
 FIRST = Push(start_sec=1.0, duration_sec=0.9, force_n=(0.0, 18.0, 4.0))

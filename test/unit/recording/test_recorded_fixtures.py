@@ -35,11 +35,10 @@ from reward_learning_ros.recording.session_topics import (
     SessionTopics,
 )
 from reward_learning_ros.recording.topic_definitions import describe_topic
-from reward_learning_ros.sensing.arrivals import interleave
 from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.ordering import StreamOrderer
-from reward_learning_ros.sensing.playback_feed import PlaybackFeed
-from reward_learning_ros.sensing.samples import Stream
+from reward_learning_ros.sensing.samples import Stream, interleave
+from reward_learning_ros.sensing.timeline import PlaybackFeed
 
 DATA = Path(__file__).parent / 'data'
 ARM_PARTS = (TORQUES, JOINTS, POSE, WRENCH)

@@ -15,7 +15,7 @@ from reward_learning_ros.sensing.decoding import (
     joint_names,
 )
 from reward_learning_ros.sensing.message_layout import DOUBLES, STRING, STRINGS, Field
-from reward_learning_ros.sensing.sensing_errors import DecodingError
+from reward_learning_ros.sensing.samples import DecodingError
 
 JOINTS = tuple(f'fr3_joint{number}' for number in range(1, 8))
 JOINT_STATE = (

@@ -8,14 +8,13 @@ from helpers.sensing_scenarios import detect, learned, ordered, recording, secon
 
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import ParameterError
-from reward_learning_ros.sensing.arrivals import Arrivals
 from reward_learning_ros.sensing.contact import (
     Contact,
     ContactDetector,
     ContactParameters,
     EndReason,
 )
-from reward_learning_ros.sensing.samples import NANOSECONDS, Stream
+from reward_learning_ros.sensing.samples import NANOSECONDS, Arrivals, Stream
 from reward_learning_ros.sensing.synthetic import ArmModel, Push, random_pushes, record
 
 PUSH = Push(start_sec=4.0, duration_sec=1.5, force_n=(0.0, 12.0, 6.0))

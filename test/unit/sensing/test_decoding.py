@@ -17,7 +17,7 @@ from reward_learning_ros.sensing.decoding import (
     WrenchStampedDecoder,
     joint_names,
 )
-from reward_learning_ros.sensing.sensing_errors import (
+from reward_learning_ros.sensing.samples import (
     DecodingError,
     EncapsulationError,
     TruncatedMessageError,

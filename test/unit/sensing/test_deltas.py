@@ -22,9 +22,11 @@ from reward_learning_ros.sensing.displacement import (
     ADMITTANCE,
     RELEASE,
     DisplacementParameters,
+    check_sign,
     estimate_tracking_lag_sec,
+    explained_share,
+    force_from_torque,
 )
-from reward_learning_ros.sensing.force import check_sign, explained_share, force_from_torque
 from reward_learning_ros.sensing.live import LiveDeformation, LiveParameters
 from reward_learning_ros.sensing.samples import NANOSECONDS, Stream
 from reward_learning_ros.sensing.synthetic import Push, random_pushes

@@ -10,17 +10,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from reward_learning_ros.sensing.arrivals import Arrivals, interleave
 from reward_learning_ros.sensing.ordering import OrderingParameters, StreamOrderer
 from reward_learning_ros.sensing.samples import (
     NANOSECONDS,
     NEVER_NS,
     STREAM_WIDTHS,
+    Arrivals,
     SampleBlock,
+    SampleShapeError,
     Stream,
+    interleave,
     join_blocks,
 )
-from reward_learning_ros.sensing.sensing_errors import SampleShapeError
 
 START_NS = 1_700_000_000 * NANOSECONDS
 MILLISECOND = 1_000_000

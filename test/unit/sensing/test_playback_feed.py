@@ -8,8 +8,7 @@ import numpy as np
 from helpers.sensing_scenarios import PLAN
 
 from reward_learning_ros.interface import Plan, PlaybackState, PlaybackStatus
-from reward_learning_ros.sensing.playback_feed import PlaybackFeed
-from reward_learning_ros.sensing.timeline import PlaybackTimeline
+from reward_learning_ros.sensing.timeline import PlaybackFeed, PlaybackTimeline
 
 SECOND = 1_000_000_000
 
