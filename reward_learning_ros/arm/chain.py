@@ -13,12 +13,14 @@ Array = NDArray[np.float64]
 
 def chain_of(description: ArmDescription) -> Array:
     """The fixed transforms of a description, (8, 3, 4)."""
-    tool = _transform(description.flange_origin)
+    tool = transform_of(description.flange_origin)
     if description.hand is not None:
         tool = (
-            tool @ _transform(description.hand.origin) @ _transform(description.hand.tool_origin)
+            tool
+            @ transform_of(description.hand.origin)
+            @ transform_of(description.hand.tool_origin)
         )
-    transforms = [*(_transform(joint.origin) for joint in description.joints), tool]
+    transforms = [*(transform_of(joint.origin) for joint in description.joints), tool]
     return np.ascontiguousarray(np.stack(transforms)[:, :3])
 
 
@@ -44,7 +46,8 @@ def wrist_geometry(description: ArmDescription, chain: Array) -> tuple[Array, fl
     return ends[0][0], min(distances), max(distances)
 
 
-def _transform(origin: Origin) -> Array:
+def transform_of(origin: Origin) -> Array:
+    """The transform (4, 4) that an origin stands for."""
     transform = np.eye(4)
     transform[:3, :3] = Rotation.from_euler('xyz', origin.rpy_rad).as_matrix()
     transform[:3, 3] = origin.xyz_m

@@ -16,6 +16,7 @@ from reward_learning_ros.arm.impedance import (
     FRANKA_STIFFNESS_NM,
 )
 from reward_learning_ros.arm.kinematics import Kinematics
+from reward_learning_ros.arm.link_frames import LinkFrames
 from reward_learning_ros.arm.mjcf import mjcf, torque_actuators
 from reward_learning_ros.arm.physics import import_mujoco
 from reward_learning_ros.arm.robot_mode import RobotMode
@@ -90,6 +91,9 @@ class SimulatedArm:
         )
         self._felt = np.zeros((3, JOINT_COUNT))
         self._push_until_ns: int | None = None
+        self._link_frames = LinkFrames(description)
+        # What pushes a link, in its frame; None while nobody does.
+        self._link_push: tuple[str, Array] | None = None
         self._is_touching = False
         self.set_point = self._follower.sample(start_ns)
         self.observation = np.zeros(kernels.OBSERVATION_SIZE)
@@ -129,6 +133,8 @@ class SimulatedArm:
         self.time_ns += CYCLE_NS
         if self._push_until_ns is not None and self.time_ns > self._push_until_ns:
             self._release()
+        if self._link_push is not None:
+            self._felt[kernels.PUSH] = self._push_at_tool(*self._link_push)
         follower = self._follower
         result = kernels.control(
             self._chain,
@@ -189,16 +195,26 @@ class SimulatedArm:
             state = np.stack([self._joints, self._joint_speeds, np.zeros(JOINT_COUNT)])
         self._follower.accept(trajectory, self.time_ns, state)
 
-    def push(self, wrench: ArrayLike) -> None:
-        """Let a person push the tool, until the push times out or another one replaces it.
+    def push(self, wrench: ArrayLike, *, frame: str = '') -> None:
+        """Let a person push, until the push times out or another one replaces it.
 
         Args:
-            wrench: (6,) force in N and torque in N·m on the tool, base frame.
+            wrench: (6,) force in N and torque in N·m.
+            frame: Empty, or the base frame: on the tool, along the axes of the base. Any other
+                frame of the arm: at its origin and along its axes.
+
+        Raises:
+            InvalidInputError: The wrench is not six finite values, or there is no such frame.
         """
-        array = np.asarray(wrench, dtype=np.float64)
+        array = np.array(wrench, dtype=np.float64)
         if array.shape != (6,) or not np.isfinite(array).all():
             raise InvalidInputError(f'wrench is {array}; allowed: 6 finite values')
-        self._felt[kernels.PUSH, :6] = array
+        if frame in ('', self.kinematics.description.base_frame):
+            self._felt[kernels.PUSH] = [*array, JOINT_COUNT]
+            self._link_push = None
+        else:
+            self._link_frames.moving_joints(frame)
+            self._link_push = (frame, array)
         self._push_until_ns = self.time_ns + round(self.config.push_timeout_sec * 1e9)
 
     def set_user_stop(self, pressed: bool) -> None:
@@ -238,8 +254,18 @@ class SimulatedArm:
             )
         )
 
+    def _push_at_tool(self, frame: str, wrench: Array) -> Array:
+        """Return a push on a link as the kernel takes it (7,): moved to the tool, base axes."""
+        poses = self._link_frames.poses(self._joints)
+        rotation, position = poses[frame][:3, :3], poses[frame][:3, 3]
+        tool = poses[self.kinematics.description.tool_frame][:3, 3]
+        force = rotation @ wrench[:3]
+        torque = rotation @ wrench[3:] + np.cross(position - tool, force)
+        return np.array([*force, *torque, self._link_frames.moving_joints(frame)])
+
     def _release(self) -> None:
         self._felt[kernels.PUSH] = 0.0
+        self._link_push = None
         self._push_until_ns = None
 
     def _feel_contacts(self) -> None:

@@ -100,7 +100,8 @@ def control(
         path_tolerance: distance of a joint from its set-point that is too much, rad; 0 for none.
         keep: share of the external torque's estimate that a cycle keeps.
         felt: (3, 7), rows: filtered external torque, updated; torque of contacts with the world;
-            force and torque of a person on the tool, base frame, and an unused 0.
+            force and torque of a person at the tool, base frame, and how many joints, counted
+            from the base, feel it.
         point: (3, 7) set-point, written.
         torque: (7,) command, written.
         pushed_torque: (7,) what the person does to the joints, written.
@@ -126,8 +127,9 @@ def control(
             point[VELOCITY, joint] - joint_speeds[joint]
         )
         pushing = 0.0
-        for axis in range(6):
-            pushing += jacobian[axis, joint] * wrench[axis]
+        if joint < wrench[6]:
+            for axis in range(6):
+                pushing += jacobian[axis, joint] * wrench[axis]
         pushed_torque[joint] = pushing
         acting = felt[CONTACT, joint] + pushing
         estimate = keep * felt[EXTERNAL, joint] + (1.0 - keep) * acting

@@ -26,7 +26,7 @@ def recover(config: RecoverParameters) -> tuple[bool, str]:
     Raises:
         RewardLearningError: Neither the arm nor a session was found, or types are missing.
     """
-    with _asking(config.namespace) as asking:
+    with asking(config.namespace) as asked:
         from std_srvs.srv import Trigger
 
         from reward_learning_ros.arm.recovery import STEP_TIMEOUT_SEC, STEPS
@@ -38,24 +38,24 @@ def recover(config: RecoverParameters) -> tuple[bool, str]:
         )
 
         timeout_sec = len(STEPS) * STEP_TIMEOUT_SEC + _MARGIN_SEC
-        session = asking.node.create_client(Trigger, names.SESSION_RECOVER_SERVICE)
+        session = asked.node.create_client(Trigger, names.SESSION_RECOVER_SERVICE)
         services = (
-            SimulatedArmServices(asking.node)
+            SimulatedArmServices(asked.node)
             if config.arm == SIMULATED
-            else FrankaArmServices(asking.node, config.controllers, config.arm_prefix)
+            else FrankaArmServices(asked.node, config.controllers, config.arm_prefix)
         )
-        recovery = Recovery(asking.node, services.do)
+        recovery = Recovery(asked.node, services.do)
         # A session is looked for during the whole time: only one may recover the arm.
-        asking.spin_until(session.service_is_ready, config.discovery_sec)
+        asked.spin_until(session.service_is_ready, config.discovery_sec)
         if session.service_is_ready():
-            answer = asking.result(session.call_async(Trigger.Request()), timeout_sec)
+            answer = asked.result(session.call_async(Trigger.Request()), timeout_sec)
             return answer.success, answer.message
         if not services.are_ready:
             raise RewardLearningError(
                 'no arm was found: bring it up; check --namespace (now '
                 f'{config.namespace or "none"}) and ROS_DOMAIN_ID'
             )
-        sequence = asking.result(recovery.begin(), timeout_sec)
+        sequence = asked.result(recovery.begin(), timeout_sec)
         return sequence.is_complete, sequence.report
 
 
@@ -65,23 +65,23 @@ def set_thresholds(config: ThresholdsParameters) -> None:
     Raises:
         RewardLearningError: No arm was found, or it refuses; says why.
     """
-    with _asking(config.namespace) as asking:
+    with asking(config.namespace) as asked:
         from reward_learning_ros.nodes.arm_services import FrankaArmServices
 
-        services = FrankaArmServices(asking.node, (), config.arm_prefix)
-        asking.spin_until(lambda: services.are_ready, config.timeout_sec)
-        task = asking.executor.create_task(services.set_collision_thresholds(config))
-        asking.result(task, config.timeout_sec)
+        services = FrankaArmServices(asked.node, (), config.arm_prefix)
+        asked.spin_until(lambda: services.are_ready, config.timeout_sec)
+        task = asked.executor.create_task(services.set_collision_thresholds(config))
+        asked.result(task, config.timeout_sec)
 
 
-class _Asking:
+class Asking:
     """A node and the executor that spins it."""
 
     def __init__(self, node: Any, executor: Any) -> None:
         self.node = node
         self.executor = executor
 
-    def spin_until(self, condition: Callable[[], bool], timeout_sec: float) -> None:
+    def spin_until(self, condition: Callable[[], object], timeout_sec: float) -> None:
         """Spin until a condition is true, or the time is over."""
         deadline = time.monotonic() + timeout_sec
         while not condition() and time.monotonic() < deadline:
@@ -100,7 +100,7 @@ class _Asking:
 
 
 @contextlib.contextmanager
-def _asking(namespace: str) -> Iterator[_Asking]:
+def asking(namespace: str) -> Iterator[Asking]:
     """Make a node in a namespace, and end it."""
     check_ros()
     import rclpy
@@ -113,7 +113,7 @@ def _asking(namespace: str) -> Iterator[_Asking]:
         node = rclpy.create_node('reward_learning_asks', namespace=namespace, context=context)
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(node)
-        yield _Asking(node, executor)
+        yield Asking(node, executor)
         executor.shutdown()
         node.destroy_node()
     finally:

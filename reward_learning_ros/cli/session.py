@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments, specifications
+from reward_learning_ros.parameters.arms import SIMULATED
 from reward_learning_ros.session.session_parameters import SessionParameters
 
 if TYPE_CHECKING:
@@ -133,11 +134,18 @@ def _conduct(
 
     from reward_learning_ros.learning.inference_result import tool_paths_of
     from reward_learning_ros.nodes.session_monitor import SessionMonitorNode
+    from reward_learning_ros.session.node_parameters.session_conductor import (
+        NO_CONSENT,
+    )
     from reward_learning_ros.session.outcome import learning_parameters
     from reward_learning_ros.session.pass_teller import HeardOfSession, PassTeller
     from reward_learning_ros.session.processes import environment
     from reward_learning_ros.session.supervisor import Supervisor
-    from reward_learning_ros.session.terminal import SessionProgress, SessionTerminal
+    from reward_learning_ros.session.terminal import (
+        SessionProgress,
+        SessionTerminal,
+        operating_lines,
+    )
 
     # This process listens where its nodes speak.
     os.environ.update(environment())
@@ -162,6 +170,13 @@ def _conduct(
             SessionTerminal(console, title) as terminal,
             Supervisor(description, folder, terminal.say) as supervisor,
         ):
+            if not config.has_simulated_participant:
+                for line in operating_lines(
+                    is_simulated_arm=config.arm == SIMULATED,
+                    needs_consent=config.consent_rule != NO_CONSENT,
+                    namespace=config.namespace,
+                ):
+                    terminal.say(line)
             while not supervisor.poll():
                 executor.spin_once(timeout_sec=_PERIOD_SEC)
                 terminal.show(

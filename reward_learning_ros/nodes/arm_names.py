@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-# How a person pushes the simulated arm: a wrench on the tool.
+# How a person pushes the simulated arm: a wrench on the tool, or on a link.
 PERSON_WRENCH_TOPIC = 'person/wrench'
 # What the arm tells about its mode where franka_msgs, and with it robot_state, is missing.
 ARM_STATUS_TOPIC = 'arm/status'
 ARM_STATUS_NAME = 'arm'
 ROBOT_MODE_KEY = 'robot_mode'
+# How many pushes it took and refused so far, and why it refused the last of these.
+TAKEN_PUSHES_KEY = 'taken_pushes'
+REFUSED_PUSHES_KEY = 'refused_pushes'
+PUSH_REFUSAL_KEY = 'push_refusal'
 
 ERROR_RECOVERY_SERVICE = 'simulated_arm/error_recovery'
 USER_STOP_SERVICE = 'simulated_arm/user_stop'

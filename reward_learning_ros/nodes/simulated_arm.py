@@ -93,6 +93,9 @@ class SimulatedArmNode(Node):
         self._next_joint_state = 0.0
         self._published_mode: RobotMode | None = None
         self._is_silent = False
+        self._taken_pushes = 0
+        self._refused_pushes = 0
+        self._push_refusal = ''
         self._publish_mode()
         self.get_logger().info(
             f'simulated {description.name} is up: scene {self.config.scene}, '
@@ -140,7 +143,12 @@ class SimulatedArmNode(Node):
             level=Level.OK if mode.follows_commands else Level.ERROR,
             message=reason or mode.words,
             hardware_id=self.arm.kinematics.description.name,
-            values={arm_names.ROBOT_MODE_KEY: str(int(mode))},
+            values={
+                arm_names.ROBOT_MODE_KEY: str(int(mode)),
+                arm_names.TAKEN_PUSHES_KEY: str(self._taken_pushes),
+                arm_names.REFUSED_PUSHES_KEY: str(self._refused_pushes),
+                arm_names.PUSH_REFUSAL_KEY: self._push_refusal,
+            },
         )
         self._status_publisher.publish(diagnostic_to_message(diagnostic))
 
@@ -153,11 +161,19 @@ class SimulatedArmNode(Node):
             self.get_logger().warning(f'ignored a trajectory: {error}')
 
     def _on_push(self, message: WrenchStamped) -> None:
+        # Without a frame it is that of the base.
+        message.header.frame_id = message.header.frame_id or self._base_frame
         try:
-            reading = wrench_reading_from_message(message, frame_id=self._base_frame)
-            self.arm.push(np.concatenate([reading.force, reading.torque]))
+            reading = wrench_reading_from_message(message)
+            wrench = np.concatenate([reading.force, reading.torque])
+            self.arm.push(wrench, frame=reading.frame_id)
         except RewardLearningError as error:
-            self.get_logger().warning(f'ignored a push: {error}')
+            # Who pushes hears a topic, not this log.
+            self._refused_pushes += 1
+            self._push_refusal = str(error)
+            self.get_logger().warning(f'refused a push: {error}', throttle_duration_sec=1.0)
+        else:
+            self._taken_pushes += 1
 
     def _on_recovery(self, request: Any, response: Any) -> Any:
         try:

@@ -75,7 +75,7 @@ class SessionTerminal:
         if self._live is not None:
             self._live.update(self._picture(progress))
             return
-        line = _line(progress)
+        line = state_line(progress)
         if line != self._line:
             self._line = line
             self.say(line)
@@ -85,7 +85,7 @@ class SessionTerminal:
         from rich.panel import Panel
         from rich.text import Text
 
-        parts: list[RenderableType] = [Text(_line(progress))]
+        parts: list[RenderableType] = [Text(state_line(progress))]
         if progress.playback is not None:
             filled = round(progress.playback.progress * _BAR_WIDTH)
             bar = '━' * filled + '─' * (_BAR_WIDTH - filled)
@@ -95,7 +95,7 @@ class SessionTerminal:
         return Panel(Group(*parts), title=self._title, expand=False)
 
 
-def _line(progress: SessionProgress) -> str:
+def state_line(progress: SessionProgress) -> str:
     """Return the state of a session in one line; changes only when it is worth a line."""
     session = progress.session
     if session is None:
@@ -107,6 +107,29 @@ def _line(progress: SessionProgress) -> str:
     if session.end is not None:
         text += f', {session.end.value}'
     return f'{text}: {session.reason}' if session.reason else text
+
+
+def operating_lines(
+    *, is_simulated_arm: bool, needs_consent: bool, namespace: str = ''
+) -> list[str]:
+    """Return how a person takes part in a session, where no program does."""
+    option = f' --namespace {namespace}' if namespace else ''
+    call = 'reward_learning call'
+    lines = ['A person corrects. From another terminal:']
+    if needs_consent:
+        lines.append(
+            f'  {call} begin{option}    lets the arm begin a pass; continue, after a hold'
+        )
+    if is_simulated_arm:
+        lines.append(
+            f'  reward_learning push --force 20 0 0 --seconds 2{option}    pushes the tool: '
+            'newtons along x, y, z of the base'
+        )
+    return [
+        *lines,
+        f'  {call} accept{option}    takes the plan that is shown; undo forgets the last pass',
+        f'  {call} finish{option}    ends the session; {call} --help lists what else there is',
+    ]
 
 
 def pass_line(

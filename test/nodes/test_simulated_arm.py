@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -220,17 +221,41 @@ def test_a_wrench_of_a_person_pushes_it_and_is_felt(stage):
     np.testing.assert_allclose(felt, expected, atol=0.8)
 
 
-def test_a_push_in_another_frame_is_ignored(stage):
+def test_a_push_without_a_frame_is_one_in_the_base_frame(stage):
     publisher = stage.audience.create_publisher(
         WrenchStamped, arm_names.PERSON_WRENCH_TOPIC, names.ROBOT_STATE_QOS
     )
     stage.advance_until(lambda: publisher.get_subscription_count() == 1)
     push = WrenchStamped()
-    push.header.frame_id = 'fr3_hand'
     push.wrench.force.y = 15.0
-    for _ in range(20):
+    arm = stage.node.arm
+    start = arm.tool_position_m()
+
+    def pushed():
         publisher.publish(push)
-        stage.advance()
+        return arm.tool_position_m()[1] - start[1] > 0.02
+
+    stage.advance_until(pushed)
+
+
+def test_a_push_in_a_frame_that_it_does_not_have_is_refused_where_the_sender_hears_it(stage):
+    publisher = stage.audience.create_publisher(
+        WrenchStamped, arm_names.PERSON_WRENCH_TOPIC, names.ROBOT_STATE_QOS
+    )
+    statuses = stage.listen(DiagnosticStatus, arm_names.ARM_STATUS_TOPIC, names.LATCHED_QOS)
+    stage.advance_until(lambda: publisher.get_subscription_count() == 1)
+    push = WrenchStamped()
+    push.header.frame_id = 'world'
+    push.wrench.force.y = 15.0
+
+    def refusal():
+        publisher.publish(push)
+        values = {item.key: item.value for item in statuses[-1].values} if statuses else {}
+        return values.get(arm_names.PUSH_REFUSAL_KEY, '')
+
+    stage.advance_until(refusal)
+    assert 'world' in refusal()
+    assert 'fr3_link4' in refusal()
     assert not stage.node.arm.external_torque_nm.any()
 
 

@@ -11,11 +11,12 @@ from reward_learning_ros.arm.impedance import (
     FRANKA_DAMPING_NM_S,
     FRANKA_STIFFNESS_NM,
 )
+from reward_learning_ros.arm.link_frames import LinkFrames
 from reward_learning_ros.arm.robot_mode import RobotMode
 from reward_learning_ros.arm.simulation import SimulatedArm
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
 from reward_learning_ros.arm.trajectory_follower import TrajectoryRefusedError
-from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.core.errors import RewardLearningError, UnknownNameError
 from reward_learning_ros.interface import JointTrajectory
 from reward_learning_ros.parameters import ParameterError
 
@@ -112,6 +113,51 @@ def test_the_wrench_is_the_force_with_the_sign_of_libfranka():
     _, rotation = arm.kinematics.tool_poses(arm.joints_rad)
     turned = np.concatenate([rotation.T @ wrench[:3], rotation.T @ wrench[3:]])
     np.testing.assert_allclose(told[kernels.WRENCH_IN_STIFFNESS], -turned, atol=0.02)
+
+
+@pytest.mark.parametrize('frame', ['fr3_link2', 'fr3_link4', 'fr3_link7', 'fr3_hand_tcp'])
+def test_a_push_on_a_link_does_the_work_that_moving_its_frame_does(frame):
+    arm = SimulatedArm(SimulationParameters(**EXACT, torque_filter_sec=0.0))
+    go_to(arm, [0.3, -0.6, 0.2, -1.9, 0.1, 1.5, 0.8])
+    frames = LinkFrames(arm.kinematics.description)
+    wrench = np.array([3.0, -2.0, 4.0, 0.2, 0.1, -0.3])
+    joints = arm.joints_rad
+    arm.push(wrench, frame=frame)
+    arm.step()
+    pose = frames.poses(joints)[frame]
+    rotation = pose[:3, :3]
+    # Virtual work: how a small turn of each joint moves and turns the frame.
+    expected = []
+    for step in 1e-6 * np.eye(7):
+        moved = frames.poses(joints + step)[frame]
+        shift = (moved[:3, 3] - pose[:3, 3]) / 1e-6
+        spin = (moved[:3, :3] @ rotation.T - np.eye(3)) / 1e-6
+        turn = np.array([spin[2, 1], spin[0, 2], spin[1, 0]])
+        expected.append(rotation @ wrench[:3] @ shift + rotation @ wrench[3:] @ turn)
+    np.testing.assert_allclose(arm.external_torque_nm, expected, atol=1e-3)
+
+
+def test_a_push_on_a_link_ends_when_it_is_not_renewed():
+    arm = SimulatedArm(SimulationParameters(**EXACT))
+    arm.push([0.0, 10.0, 0.0, 0.0, 0.0, 0.0], frame='fr3_link4')
+    run(arm, 0.05)
+    assert np.abs(arm.external_torque_nm).max() > 1.0
+    run(arm, 0.2)
+    assert np.abs(arm.external_torque_nm).max() < 1e-3
+
+
+def test_a_push_in_no_frame_of_the_arm_is_refused():
+    with pytest.raises(UnknownNameError, match='fr3_link4'):
+        SimulatedArm().push(np.ones(6), frame='world')
+
+
+def test_the_frames_of_the_links_lead_to_the_tool():
+    arm = SimulatedArm()
+    joints = [0.3, -0.6, 0.2, -1.9, 0.1, 1.5, 0.8]
+    pose = LinkFrames(arm.kinematics.description).poses(joints)['fr3_hand_tcp']
+    position, rotation = arm.kinematics.tool_poses(joints)
+    np.testing.assert_allclose(pose[:3, 3], position, atol=1e-12)
+    np.testing.assert_allclose(pose[:3, :3], rotation, atol=1e-12)
 
 
 def test_near_a_singularity_the_wrench_is_zero_and_the_torque_is_not():

@@ -15,7 +15,12 @@ from reward_learning_ros.interface import (
     SessionStatus,
     ThetaSummary,
 )
-from reward_learning_ros.session.terminal import SessionProgress, SessionTerminal, summary_lines
+from reward_learning_ros.session.terminal import (
+    SessionProgress,
+    SessionTerminal,
+    operating_lines,
+    summary_lines,
+)
 
 THETA = ThetaSummary(
     features=('goal', 'button'),
@@ -132,3 +137,13 @@ def test_what_is_not_known_is_not_told():
         **dict.fromkeys(('regret', 'unasked_regret', 'initial_regret', 'error', 'unasked_error')),
     }
     assert summary_lines(unknown) == ['interrupted after 1 correction in 1 pass']
+
+
+def test_a_person_is_told_how_to_push_and_accept():
+    simulated = '\n'.join(operating_lines(is_simulated_arm=True, needs_consent=False))
+    assert 'reward_learning push --force' in simulated
+    assert 'reward_learning call accept' in simulated
+    assert 'begin' not in simulated
+    real = '\n'.join(operating_lines(is_simulated_arm=False, needs_consent=True, namespace='left'))
+    assert 'push' not in real
+    assert 'reward_learning call begin --namespace left' in real
