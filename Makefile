@@ -5,6 +5,7 @@
 #   BUILD    folder in which everything is made, sessions too; this one unless given
 #   WITH     layers that `make environment` installs, with commas (tools/pins.py)
 #   ARGS     passed on to the command
+#   PORT     at which `make docs-serve` shows the site
 #   WORKERS  test processes at the same time
 #   N, LOAD  how often test-repeat and test-fresh run, and beside how many busy processes
 
@@ -21,12 +22,15 @@ ENVIRONMENT = "$(PYTHON)" -m tools.environment --ros $(ROS) $(if $(BUILD),--buil
 RUN = $(ENVIRONMENT) --with
 # The same, with the numerical code compiled beforehand.
 COMPILED = $(ENVIRONMENT) --compiled --with
+# The folder of the site, and the port at which it is shown.
+SITE = "$(or $(BUILD),build)/docs"
+PORT ?= 8000
 RESULTS = $(if $(BUILD),--output "$(BUILD)/benchmarks")
 
 .DEFAULT_GOAL := help
 .PHONY: help session environment test test-repeat test-fresh test-interpreted \
 	test-matrix test-matrix-one bench acceptance faults gallery diagrams colcon lint types format \
-	size doctor pins clean
+	size doctor pins clean docs docs-serve
 
 # Told here, where no Python can: everything below starts with one.
 ifeq ($(shell command -v "$(PYTHON)" 2>/dev/null),)
@@ -77,6 +81,12 @@ gallery:  ## draw the pictures of docs/gallery anew
 
 diagrams:  ## draw the states of a session in docs/session.md, from the code
 	@$(RUN) session python -m tools.session_diagram
+
+docs:  ## the site of the documentation, in build/docs
+	@$(RUN) docs python -m tools.documents.build --output $(SITE)
+
+docs-serve:  ## the same, shown at http://127.0.0.1:PORT
+	@$(RUN) docs python -m tools.documents.build --output $(SITE) --serve $(PORT)
 
 colcon:  ## colcon build and colcon test against the environment's ROS 2
 	@$(RUN) test python -m tools.colcon_check

@@ -41,6 +41,7 @@ EXTRAS = {
     # What the rate of rollouts is compared with; there are no wheels for later Pythons.
     'bench': ["pybullet>=3.2 ; python_version < '3.12'"],
     'colcon': ['colcon-common-extensions'],
+    'docs': ['sphinx>=7', 'myst-parser>=3', 'furo', 'sphinx-copybutton'],
     'lint': ['ruff'],
     'types': ['mypy', 'types-PyYAML'],
 }

@@ -36,6 +36,7 @@ LAYERS = {
     'test': Layer('test', (SESSION, 'study', 'colcon')),
     'bench': Layer('bench', (SESSION, 'study', 'colcon', 'test')),
     'types': Layer('types', (SESSION,)),
+    'docs': Layer('docs', (SESSION,)),
     'lint': Layer('lint'),
 }
 ROS_PACKAGES = (

@@ -79,7 +79,7 @@ _LAST_SEC = 2e9
 # The simulated arm makes the clock, and the conductor must see that it stands still.
 _BY_THE_WALL = (_SIMULATED_ARM, CONDUCTOR)
 
-_PARAMETERS: dict[str, type[Parameters]] = {
+PARAMETERS_OF_NODES: dict[str, type[Parameters]] = {
     _SIMULATED_ARM: SimulatedArmParameters,
     PLAYBACK: TrajectoryPlaybackParameters,
     'correction_recorder': CorrectionRecorderParameters,
@@ -316,9 +316,9 @@ def _told_parameters(config: SessionParameters, names: Iterable[str]) -> dict[st
     if not file:
         return told
     # One that this session lacks, such as the simulated participant, may be in it all the same.
-    check_nodes(file, (*_PARAMETERS, _RVIZ))
+    check_nodes(file, (*PARAMETERS_OF_NODES, _RVIZ))
     for name, values in told.items():
-        values |= mapping_from_file(_PARAMETERS[name], file, node=name)
+        values |= mapping_from_file(PARAMETERS_OF_NODES[name], file, node=name)
         refuse_protected(file, name, values)
     link(file, told)
     return told
@@ -339,7 +339,7 @@ def _follow_controller(config: SessionParameters, chosen: dict[str, dict[str, An
 def _described(
     config: SessionParameters, name: str, parameters: dict[str, Any], told: dict[str, Any]
 ) -> NodeDescription:
-    cls = _PARAMETERS[name]
+    cls = PARAMETERS_OF_NODES[name]
     # A bad value is refused here, before anything is started.
     resolved = from_mapping(cls, parameters)
     if isinstance(resolved, ParticipantParameters):

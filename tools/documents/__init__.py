@@ -1,0 +1,1 @@
+"""Build the site of the documentation, and keep what it says true."""

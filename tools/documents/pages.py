@@ -1,0 +1,15 @@
+"""What is generated from the code, by the name that a page marks it with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tools.documents import reference, states
+
+FUNCTIONS: dict[str, Callable[[], str]] = {
+    'commands': reference.commands,
+    'parameters': reference.parameters,
+    'services': reference.services,
+    'session-states': states.transitions,
+    'topics': reference.topics,
+}
