@@ -181,7 +181,10 @@ def _conduct(
                 executor.spin_once(timeout_sec=_PERIOD_SEC)
                 terminal.show(
                     SessionProgress(
-                        session=monitor.session, playback=monitor.playback, theta=monitor.theta
+                        session=monitor.session,
+                        playback=monitor.playback,
+                        theta=monitor.theta,
+                        recording_warning=monitor.recording_warning,
                     )
                 )
                 heard = HeardOfSession(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
@@ -18,12 +18,14 @@ from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
     InferenceState,
     InferenceStatus,
+    Level,
     PlaybackState,
     PlaybackStatus,
     RecorderStatus,
     SessionState,
     SessionStatus,
 )
+from reward_learning_ros.interface.diagnostics import level_of
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.arm_recovery import Recovery
 from reward_learning_ros.nodes.arm_services import FrankaArmServices, SimulatedArmServices
@@ -46,6 +48,7 @@ from reward_learning_ros.recording.bag_reader import BagReader
 from reward_learning_ros.session.node_parameters.session_conductor import (
     SessionConductorParameters,
 )
+from reward_learning_ros.session.node_parameters.session_recorder import RECORDER
 from reward_learning_ros.session.session_state_machine import (
     ASKING,
     Action,
@@ -92,6 +95,8 @@ class SessionConductorNode(Node):
         self._playback: PlaybackStatus | None = None
         self._inference: InferenceStatus | None = None
         self._recorder = RecorderStatus()
+        # Why the session's recording fails, empty if it does not.
+        self._recording_fault = ''
         # Stamp of the plan that was played last; 0 before the first.
         self._played_ns = 0
         self._published: SessionStatus | None = None
@@ -107,6 +112,9 @@ class SessionConductorNode(Node):
         )
         self.create_subscription(
             DiagnosticStatus, names.RECORDER_STATUS_TOPIC, self._on_recorder, names.LATCHED_QOS
+        )
+        self.create_subscription(
+            DiagnosticArray, names.DIAGNOSTICS_TOPIC, self._on_diagnostics, names.DIAGNOSTICS_QOS
         )
         self._controllers = ControllerWatch(self) if config.controllers else None
         self._recovery: Recovery | None = None
@@ -184,6 +192,17 @@ class SessionConductorNode(Node):
         except RewardLearningError as error:
             self.get_logger().error(f'inference status refused: {error}')
 
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.name != RECORDER:
+                continue
+            before = self._recording_fault
+            is_fault = level_of(status.level) >= Level.ERROR
+            self._recording_fault = status.message if is_fault else ''
+            if bool(before) != is_fault:
+                # Said at once, and no consent is taken before it is known.
+                self._look()
+
     def _session_topic(self) -> str:
         return str(self.resolve_topic_name(names.SESSION_STATUS_TOPIC))
 
@@ -255,6 +274,7 @@ class SessionConductorNode(Node):
             corrections=0 if self._inference is None else self._inference.pushes,
             is_inferring=self._is_inferring(),
             is_pushing=self._recorder.in_contact,
+            recording_fault=self._recording_fault,
         )
         request = self.machine.look(view, time.monotonic())
         if request is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from nav_msgs.msg import Path
 from rclpy.context import Context
 from rclpy.node import Node
@@ -15,12 +15,14 @@ from std_msgs.msg import Float64MultiArray
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
     InferenceStatus,
+    Level,
     ParticipantStatus,
     Plan,
     PlaybackStatus,
     SessionStatus,
     ThetaSummary,
 )
+from reward_learning_ros.interface.diagnostics import level_of
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
     inference_status_from_message,
@@ -30,6 +32,7 @@ from reward_learning_ros.nodes.conversions import (
     session_status_from_message,
     theta_summary_from_message,
 )
+from reward_learning_ros.session.node_parameters.session_recorder import RECORDER
 from reward_learning_ros.session.node_parameters.simulated_arm import clock_topic
 
 
@@ -43,6 +46,7 @@ class SessionMonitorNode(Node):
         inference: what the inference does; likewise.
         plan: what is shown; likewise.
         participant: what a simulated participant wants; likewise.
+        recording_warning: what the recorder warns of; empty if it does not.
     """
 
     def __init__(self, *, namespace: str = '', context: Context | None = None) -> None:
@@ -53,6 +57,7 @@ class SessionMonitorNode(Node):
         self.inference: InferenceStatus | None = None
         self.plan: Plan | None = None
         self.participant: ParticipantStatus | None = None
+        self.recording_warning = ''
         self._keep(
             'session', DiagnosticStatus, names.SESSION_STATUS_TOPIC, session_status_from_message
         )
@@ -73,6 +78,16 @@ class SessionMonitorNode(Node):
             names.PARTICIPANT_STATUS_TOPIC,
             participant_status_from_message,
         )
+
+        self.create_subscription(
+            DiagnosticArray, names.DIAGNOSTICS_TOPIC, self._on_diagnostics, names.DIAGNOSTICS_QOS
+        )
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.name == RECORDER:
+                is_warning = level_of(status.level) == Level.WARN
+                self.recording_warning = status.message if is_warning else ''
 
     def _keep(
         self,

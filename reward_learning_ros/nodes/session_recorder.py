@@ -18,6 +18,7 @@ from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
+from reward_learning_ros.core.words import counted
 from reward_learning_ros.interface import Diagnostic, DiagnosticReport, Level
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import diagnostic_report_to_message
@@ -72,6 +73,10 @@ _DEPTH = 5000
 _DIAGNOSTICS_PERIOD_SEC = 1.0
 # Less room than for some minutes is worth a word before it is gone.
 _LITTLE_ROOM_BYTES = 500 * 2**20
+# Less than for a few passes at 1 kHz: none is begun that could not be recorded to its end.
+_MIN_ROOM_BYTES = 40 * 2**20
+# On a disk that is nearly full small writes succeed between those that fail.
+_ERROR_LASTS_SEC = 2.0
 # Of messages before simulated time begins; a session without any clock must not fill the memory.
 _MOST_EARLY = 20_000
 
@@ -84,6 +89,7 @@ class SessionRecorderNode(Node):
         config = declare(self, SessionRecorderParameters)
         self._is_simulated_time = bool(self.get_parameter('use_sim_time').value)
         self._error = ''
+        self._error_until_sec = -float('inf')
         self._not_recorded: list[str] = []
         # What came before simulated time began: it has no time yet.
         self._early: deque[tuple[str, bytes]] = deque(maxlen=_MOST_EARLY)
@@ -181,11 +187,17 @@ class SessionRecorderNode(Node):
         except BagWriteError as error:
             self._report(error)
         else:
-            self._error = ''
+            if time.monotonic() > self._error_until_sec:
+                self._error = ''
 
     def _report(self, error: BagWriteError) -> None:
+        is_new = not self._error
         self._error = str(error)
+        self._error_until_sec = time.monotonic() + _ERROR_LASTS_SEC
         self.get_logger().error(f'messages are lost: {error}', throttle_duration_sec=10.0)
+        if is_new:
+            # At once: the session must not take what follows for recorded.
+            self._publish_diagnostics()
 
     def _publish_diagnostics(self) -> None:
         level, message = self._condition()
@@ -205,12 +217,18 @@ class SessionRecorderNode(Node):
     def _condition(self) -> tuple[Level, str]:
         """Return how it is doing, in a level and in words."""
         if self._error:
-            return Level.ERROR, f'messages are lost: {self._error}'
+            return Level.ERROR, f'messages are lost: {self._error}; make room there'
+        try:
+            room = shutil.disk_usage(self.writer.path).free
+        except OSError as error:
+            return Level.ERROR, f'{self.writer.path} cannot be looked at: {error.strerror}'
+        left = f'the disk has only {room // 2**20} MiB left'
+        if room < _MIN_ROOM_BYTES:
+            return Level.ERROR, f'{left} for {self.writer.path}; make room there'
         if dropped := sum(self.writer.dropped.values()):
-            return Level.WARN, f'recording, but {dropped} messages were lost'
-        room = shutil.disk_usage(self.writer.path).free
+            return Level.WARN, f'recording, but {counted(dropped, "message")} could not be written'
         if room < _LITTLE_ROOM_BYTES:
-            return Level.WARN, f'recording, but the disk has only {room // 2**20} MiB left'
+            return Level.WARN, f'recording, but {left}'
         return Level.OK, 'recording'
 
     def destroy_node(self) -> None:

@@ -139,7 +139,9 @@ def _converter(specification: Specification) -> Callable[[str], Any]:
 
 def _metavar(specification: Specification) -> str:
     if specification.choices and not specification.is_array:
-        return '{' + ','.join(map(str, specification.choices)) + '}'
+        return (
+            '{' + ','.join(str(choice) for choice in specification.choices if choice != '') + '}'
+        )
     return specification.name.upper() if specification.type is str else 'NUMBER'
 
 

@@ -67,7 +67,7 @@ class Specification:
     def bounds(self) -> str:
         """The range or the choices in words, empty if there are none."""
         if self.choices:
-            return 'one of ' + ', '.join(map(str, self.choices))
+            return 'one of ' + ', '.join(str(choice) or 'empty' for choice in self.choices)
         if self.is_namespace:
             return 'letters, digits and "_", no part of it beginning with a digit'
         if self.minimum is not None and self.maximum is not None:

@@ -164,7 +164,14 @@ def begin(
     epoch_sec = _clock_epoch_sec(folder, resolved.speed, time.time())
     description = describe(resolved, folder, epoch_sec)
     if resume is None:
-        folder.write_configuration(resolved, description.to_mapping())
+        try:
+            folder.write_configuration(resolved, description.to_mapping())
+        except OSError as error:
+            # It takes no trial's number with it.
+            folder.path.rmdir()
+            raise InvalidInputError(
+                f'cannot write {folder.configuration}: {error.strerror}'
+            ) from error
     return folder, resolved, description
 
 

@@ -8,13 +8,14 @@ import importlib.metadata
 import json
 import os
 import platform
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import reward_learning_ros
-from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 from reward_learning_ros.core.yaml_text import YamlError, read_yaml
 from reward_learning_ros.parameters import to_mapping
 from reward_learning_ros.session.session_parameters import SessionParameters, session_from_mapping
@@ -23,6 +24,12 @@ FORMAT = 1
 # What an inference depends on besides its seed.
 _LIBRARIES = ('numpy', 'scipy', 'numba', 'llvmlite', 'mujoco', 'arviz', 'rosbags')
 _LAST_TRIAL = 999
+# More than posterior, summary and report take.
+_MIN_ROOM_BYTES = 20 * 2**20
+
+
+class FolderWriteError(RewardLearningError):
+    """A file of a session cannot be written; says which, why, and what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +123,29 @@ class SessionFolder:
                 f'{self.configuration} has format {content.get("format")!r}; allowed: {FORMAT}'
             )
         return dict(content)
+
+    def check_writable(self) -> None:
+        """Check that the outcome can be written, before anything is computed for it.
+
+        Raises:
+            FolderWriteError: The folder cannot be written, or its disk is full.
+        """
+        probe = self.path / f'.probe.{os.getpid()}'
+        try:
+            probe.touch()
+            probe.unlink()
+            room = shutil.disk_usage(self.path).free
+        except OSError as error:
+            raise self.write_error(self.path, error.strerror) from error
+        if room < _MIN_ROOM_BYTES:
+            raise self.write_error(self.path, f'its disk has only {room // 2**20} MiB left')
+
+    def write_error(self, path: Path, reason: object) -> FolderWriteError:
+        """Return the error of a file that cannot be written, with what is kept and what to do."""
+        return FolderWriteError(
+            f'cannot write {path}: {reason}. What was recorded is kept; make room, or let the '
+            f'folder be written, then: reward_learning conclude {self.path}'
+        )
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write `summary.json`; with it the session is complete."""

@@ -69,9 +69,11 @@ def conclude(folder: SessionFolder) -> dict[str, Any]:
     """Write posterior, report and summary of a session, and return the summary.
 
     Raises:
-        RewardLearningError: The folder holds no session, or nothing of its recording can be read.
+        RewardLearningError: The folder holds no session, nothing of its recording can be read, or
+            nothing can be written there.
     """
     content = folder.read()
+    folder.check_writable()
     recording = read_recording(folder.bag, content['session']['namespace'])
     parameters = learning_parameters(content)
     paths = tool_paths_of(parameters)
@@ -85,13 +87,19 @@ def conclude(folder: SessionFolder) -> dict[str, Any]:
             # The session took place all the same, and its report says what it came to.
             failure = f'nothing can be inferred: {error}'
     data = _session_data(content, recording, paths, learner, result)
-    if result is not None:
-        _write_posterior(folder.posterior, result.posterior)
-    write_whole(folder.report, session_report(data))
     summary = _summary(data, recording, result)
     if failure:
         summary['warnings'].append(failure)
-    folder.write_summary(summary)
+    report = session_report(data)
+    # Again: that took a while, and HDF5 ends the process where it finds no room.
+    folder.check_writable()
+    try:
+        if result is not None:
+            _write_posterior(folder.posterior, result.posterior)
+        write_whole(folder.report, report)
+        folder.write_summary(summary)
+    except OSError as error:
+        raise folder.write_error(folder.path, error.strerror or error) from error
     return summary
 
 

@@ -10,10 +10,10 @@ Where `consent` is `none`, as in a simulated session, the session gives each con
 from __future__ import annotations
 
 import enum
-import re
 from dataclasses import dataclass, replace
 
 from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.core.words import without_numbers
 from reward_learning_ros.interface import (
     PlaybackState,
     PlaybackStatus,
@@ -63,7 +63,7 @@ class Event(enum.Enum):
     MOVING = 'the arm moves to a plan, or along it'
     GOING_HOME = 'the arm moves home'
     FINISHED = 'playback has come to the end of the plan'
-    BUSY = 'the arm stands; somebody pushes it, or inference is not done'
+    BUSY = 'the arm stands; somebody pushes it, inference is not done, or recording fails'
     TOO_FAR = 'the arm stands too far from the start of the plan'
     NOT_READY = 'the arm stands; playback would refuse to start'
     READY = 'the arm stands; playback would start'
@@ -190,6 +190,7 @@ class SessionView:
         corrections: at how many waypoints somebody pushed.
         is_inferring: whether the plan of the next pass is still to come.
         is_pushing: whether somebody pushes now.
+        recording_fault: why what happens now may not be recorded, in words; empty if it is.
     """
 
     playback: PlaybackStatus | None = None
@@ -197,6 +198,7 @@ class SessionView:
     corrections: int = 0
     is_inferring: bool = False
     is_pushing: bool = False
+    recording_fault: str = ''
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -406,6 +408,9 @@ class SessionMachine:
             return _E.FINISHED
         if view.is_pushing or view.is_inferring:
             return _E.BUSY
+        if view.recording_fault and self.state not in _ENDING:
+            # A pass that is not recorded is neither begun nor judged; who ends the session may.
+            return _E.BUSY
         if playback.is_too_far:
             return _E.TOO_FAR
         return _E.NOT_READY if playback.not_ready else _E.READY
@@ -497,6 +502,8 @@ class SessionMachine:
             return 'waiting for playback'
         if playback.plan_stamp_ns == 0:
             return 'waiting for a plan'
+        if view.recording_fault:
+            return _recording_fails(view.recording_fault)
         return '' if playback.is_too_far else playback.not_ready
 
     def _situation(self) -> str:
@@ -514,20 +521,22 @@ class SessionMachine:
             return 'somebody pushes the arm'
         if self.state is _S.HOLDING and not view.missing and playback is not None:
             if playback.state is PlaybackState.FAULT:
-                return playback.fault
+                failing = _recording_fails(view.recording_fault)
+                return '; '.join(filter(None, (playback.fault, failing)))
             if playback.state is PlaybackState.PAUSED:
                 return 'paused'
             where = 'on the way home' if self._is_pass_over else 'in the middle of a pass'
             return f'playback is {playback.state.value} {where}'
         if self.state in (_S.WAITING, _S.HOLDING, _S.INFERRING):
             return self._obstacle()
-        return ''
+        # Said at once; the pass that is under way goes on to its end.
+        return '' if self.state is _S.ENDED else _recording_fails(view.recording_fault)
 
     def _publish(self) -> None:
         reason = self._reason()
         if self._refusal and self.state in _OWN_CONSENTS:
             reason = f'{reason}; last time playback refused: {self._refusal}'.lstrip('; ')
-        if _without_numbers(reason) == _without_numbers(self.status.reason):
+        if without_numbers(reason) == without_numbers(self.status.reason):
             # How old a message is changes all the time, and nobody wants to read it each time.
             reason = self.status.reason
         self.status = SessionStatus(
@@ -539,5 +548,5 @@ class SessionMachine:
         )
 
 
-def _without_numbers(text: str) -> str:
-    return re.sub(r'[0-9.]+', '', text)
+def _recording_fails(fault: str) -> str:
+    return f'the recording fails, so no pass begins: {fault}' if fault else ''

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from reward_learning_ros.core.words import counted
+from reward_learning_ros.core.words import counted, without_numbers
 from reward_learning_ros.interface import PlaybackStatus, SessionStatus, ThetaSummary
 
 if TYPE_CHECKING:
@@ -24,11 +24,13 @@ class SessionProgress:
         session: what the session does; None before it was heard.
         playback: what playback does; likewise.
         theta: what was learned; likewise.
+        recording_warning: what the recorder warns of; empty if it does not.
     """
 
     session: SessionStatus | None = None
     playback: PlaybackStatus | None = None
     theta: ThetaSummary | None = None
+    recording_warning: str = ''
 
 
 class SessionTerminal:
@@ -43,6 +45,7 @@ class SessionTerminal:
         self._console = console
         self._title = title
         self._line = ''
+        self._warning = ''
         self._live = (
             Live(console=console, refresh_per_second=8, transient=True)
             if console.is_terminal
@@ -71,7 +74,12 @@ class SessionTerminal:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def show(self, progress: SessionProgress) -> None:
-        """Show how far the session is."""
+        """Show how far the session is; each warning once."""
+        warning = progress.recording_warning
+        if without_numbers(warning) != without_numbers(self._warning):
+            self._warning = warning
+            if warning:
+                self.say(f'warning: {warning}')
         if self._live is not None:
             self._live.update(self._picture(progress))
             return

@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 
 import pytest
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
 from reward_learning_ros.interface import (
+    Diagnostic,
+    DiagnosticReport,
     InferenceState,
     InferenceStatus,
+    Level,
     PlaybackState,
     PlaybackStatus,
     RecorderStatus,
@@ -22,6 +25,7 @@ from reward_learning_ros.interface import (
 )
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
+    diagnostic_report_to_message,
     inference_status_to_message,
     playback_status_to_message,
     recorder_status_to_message,
@@ -116,6 +120,30 @@ def test_a_playback_that_never_answers_blocks_nobody_and_is_stopped_if_it_does_a
     ros.wait_until(lambda: len(playback.answers) == 2)
     playback.answers[0].set_result(True)
     ros.wait_until(lambda: playback.stops)
+
+
+def test_a_recording_that_fails_is_said_at_once_and_nothing_begins(ros, session):
+    playback, conductor, operators = session
+    recorder = ros.create_node('session_recorder')
+    publisher = recorder.create_publisher(
+        DiagnosticArray, names.DIAGNOSTICS_TOPIC, names.DIAGNOSTICS_QOS
+    )
+    ros.wait_until(publisher.get_subscription_count)
+
+    def tell(level, message):
+        diagnostic = Diagnostic(name='session_recorder', level=level, message=message)
+        report = DiagnosticReport(stamp_ns=1, diagnostics=(diagnostic,))
+        publisher.publish(diagnostic_report_to_message(report))
+
+    tell(Level.ERROR, 'messages are lost: no room')
+    ros.wait_until(lambda: 'no room' in conductor.machine.status.reason)
+    assert conductor.machine.state is SessionState.WAITING
+    answer = ros.call(operators[0], Trigger.Request())
+    assert not answer.success
+    assert 'no room' in answer.message
+    assert playback.answers == []
+    tell(Level.WARN, 'recording, but 3 messages could not be written')
+    ros.wait_until(lambda: conductor.machine.state is SessionState.READY)
 
 
 def test_another_operator_takes_a_consent_back(ros, session):

@@ -230,7 +230,7 @@ def test_a_full_disk_is_reported_and_the_recorder_lives_on(studio, domain_id, tm
         studio.stream_until(lambda: studio.written(names.PLAN_TOPIC))
         studio.stream_until(is_lost)
         assert int(studio.reports[-1].values['dropped']) > 0
-        assert 'too large' in studio.reports[-1].message
+        assert 'too large; make room there' in studio.reports[-1].message
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=PROCESS_DEADLINE_SEC)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 
 import pytest
 import yaml
@@ -12,6 +13,7 @@ from reward_learning_ros.cli.doctor import DoctorParameters
 from reward_learning_ros.cli.recover import RecoverParameters
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import ParameterError, to_mapping
+from reward_learning_ros.session.description import begin
 from reward_learning_ros.session.folder import create_folder, open_folder, write_whole
 from reward_learning_ros.session.session_parameters import SessionParameters
 
@@ -54,6 +56,17 @@ def test_a_trial_that_is_there_is_not_overwritten(config):
     create_folder(config)
     with pytest.raises(InvalidInputError, match='already there'):
         create_folder(SessionParameters(**{**vars(config), 'trial': 1}))
+
+
+def test_a_session_that_cannot_be_written_takes_no_trial_number(config):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with pytest.raises(InvalidInputError, match=r'session.yaml: File too large'):
+            begin(config)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert begin(config)[1].trial == 1
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_in_words(config, tmp_path):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import resource
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.processes import without_override
 from helpers.recorded_sessions import (
     LATENCY_SEC,
     SECOND_NS,
@@ -27,7 +31,7 @@ from reward_learning_ros.interface import (
 )
 from reward_learning_ros.learning import LearningParameters, ToolPaths
 from reward_learning_ros.recording.session_history import Heard, SessionRecording, read_recording
-from reward_learning_ros.session.folder import SessionFolder
+from reward_learning_ros.session.folder import FolderWriteError, SessionFolder
 from reward_learning_ros.session.meant import SIZE_NAMES, meant_and_recorded
 from reward_learning_ros.session.outcome import (
     conclude,
@@ -173,6 +177,54 @@ def test_a_session_of_passes_is_told_pass_by_pass(folder, summary):
     assert summary['by_pass'][-1]['regret'] == summary['regret']
     assert summary['by_pass'][-1]['error'] == summary['error']
     assert json.loads(folder.summary.read_text()) == summary
+
+
+def conclude_in_process(folder, prepare):
+    """Run the command as a process that is prepared in some way; return its code and errors."""
+    done = subprocess.run(
+        [sys.executable, '-m', 'reward_learning_ros.cli', 'conclude', str(folder.path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=prepare,
+    )
+    return done.returncode, done.stderr
+
+
+def test_a_folder_that_is_read_only_is_told_in_a_sentence_before_anything_is_computed(
+    folder, tmp_path
+):
+    copy = SessionFolder(path=tmp_path / 'copy')
+    copy.path.mkdir()
+    shutil.copytree(folder.bag, copy.bag)
+    shutil.copy(folder.configuration, copy.configuration)
+    copy.path.chmod(0o555)
+    code, errors = conclude_in_process(copy, without_override)
+    copy.path.chmod(0o755)
+    assert code == 1
+    assert f'cannot write {copy.path}: Permission denied' in errors
+    assert f'then: reward_learning conclude {copy.path}' in errors
+    assert 'Traceback' not in errors
+    assert sorted(path.name for path in copy.path.iterdir()) == ['bag', 'session.yaml']
+
+
+def test_a_file_that_cannot_be_written_is_told_in_a_sentence(tmp_path):
+    parameters = LearningParameters(task='press')
+    empty = write_session(tmp_path / '001', parameters, theta=THETA, passes=0)
+    code, errors = conclude_in_process(
+        empty, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000))
+    )
+    assert code == 1
+    assert 'Traceback' not in errors
+    assert f'cannot write {empty.path}: File too large. What was recorded is kept' in errors
+    assert not empty.is_complete
+    assert not list(empty.path.glob('.*'))
+
+
+def test_a_disk_without_room_is_told_before_anything_is_computed(folder, monkeypatch):
+    monkeypatch.setattr('reward_learning_ros.session.folder._MIN_ROOM_BYTES', 2**62)
+    with pytest.raises(FolderWriteError, match='MiB left'):
+        conclude(folder)
 
 
 def test_regret_and_error_stand_beside_those_of_who_asks_nobody(summary):

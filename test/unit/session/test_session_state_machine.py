@@ -133,6 +133,39 @@ def test_a_pass_with_a_correction_is_followed_by_another():
     assert session.status.passes == 2
 
 
+FAULT = 'messages are lost: no room'
+
+
+def test_a_recording_that_fails_is_said_at_once_and_the_pass_is_judged_once_it_is_mended():
+    session = Session(quiet_pass_accepts=True)
+    session.play()
+    session.look('playing', recording_fault=FAULT)
+    assert session.state is SessionState.PLAYING
+    assert FAULT in session.status.reason
+    for _ in range(20):
+        assert session.look('finished', recording_fault=FAULT) is None
+    # Neither accepted nor followed by another pass.
+    assert session.state is SessionState.INFERRING
+    assert FAULT in session.status.reason
+    session.look('finished')
+    assert session.status.end is SessionEnd.ACCEPTED
+    assert session.status.reason == ''
+
+
+@pytest.mark.parametrize('state', ['idle', 'fault'])
+def test_while_a_recording_fails_nothing_is_consented_to_but_the_session_can_be_ended(state):
+    session = Session(consent=EVERY_PASS)
+    session.look(state)
+    session.look(state, recording_fault=FAULT)
+    for event in CONSENTS.values():
+        with pytest.raises(SessionRefusedError, match=FAULT):
+            session.consent(event)
+    assert FAULT in session.status.reason
+    session.machine.finish()
+    session.look(state, recording_fault=FAULT)
+    assert session.status.end is SessionEnd.FINISHED
+
+
 def test_what_playback_said_before_the_start_does_not_end_the_pass():
     session = Session(quiet_pass_accepts=True)
     session.play(corrections=0)

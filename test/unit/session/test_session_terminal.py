@@ -69,6 +69,19 @@ def test_without_a_terminal_each_change_is_one_line():
     ]
 
 
+def test_a_warning_of_the_recorder_is_told_once():
+    text = shown(
+        *(
+            SessionProgress(recording_warning=f'the disk has only {room} MiB left')
+            for room in (9, 8)
+        ),
+        SessionProgress(),
+        is_terminal=False,
+    )
+    assert text.count('MiB left') == 1
+    assert 'warning: the disk has only 9 MiB left' in text
+
+
 def test_a_terminal_shows_state_progress_and_theta_with_intervals():
     text = shown(playing(), is_terminal=True)
     assert 'press, demo/p01/001' in text
