@@ -16,18 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
+from reward_learning_ros.arm.curve import MAX_POSES
 from reward_learning_ros.arm.description import FR3
 from reward_learning_ros.arm.joint_trajectory import JointTrajectory, MotionState
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.arm.limits import ArmLimits, Violation, check_set_points
+from reward_learning_ros.arm.scenes import PushableBox, Scene, load_scene
 from reward_learning_ros.arm.timing import (
     plan_joint_motion,
     plan_motion,
     time_path,
 )
-from reward_learning_ros.arm.tool_path import MAX_POSES
 from reward_learning_ros.arm.world import World
-from reward_learning_ros.arm.worlds import PushableBox, Scene, load_scene
 from reward_learning_ros.core.cores import available_cores
 from reward_learning_ros.core.errors import RewardLearningError
 

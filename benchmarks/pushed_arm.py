@@ -23,7 +23,7 @@ from reward_learning_ros.interface import (
     PlaybackStatus,
 )
 from reward_learning_ros.playback.configuration import PlaybackParameters
-from reward_learning_ros.playback.speed_scaling import Now
+from reward_learning_ros.playback.motion import Now
 from reward_learning_ros.playback.state_machine import Playback
 from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.ordering import StreamOrderer

@@ -17,7 +17,7 @@ import numpy as np
 from reward_learning_ros.arm.simulation import CYCLE_SEC, SimulatedArm
 from reward_learning_ros.interface import JointTrajectory, Plan, PlaybackState
 from reward_learning_ros.playback.configuration import PlaybackParameters
-from reward_learning_ros.playback.speed_scaling import Now
+from reward_learning_ros.playback.motion import Now
 from reward_learning_ros.playback.state_machine import Playback
 
 ROUNDS = 8

@@ -23,8 +23,12 @@ from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
 from launch import LaunchDescription
-from reward_learning_ros.arm.collision import THRESHOLD_NAMES
-from reward_learning_ros.arm.controllers import ARM_CONTROLLER, joint_prefix, write_controllers
+from reward_learning_ros.arm.franka import (
+    ARM_CONTROLLER,
+    THRESHOLD_NAMES,
+    joint_prefix,
+    write_controllers,
+)
 from reward_learning_ros.parameters import from_texts, specifications, text_of
 from reward_learning_ros.session.bringup import require_release
 from reward_learning_ros.session.node_parameters.trajectory_playback import (

@@ -24,9 +24,9 @@ from benchmarks.faults.station import (
     Station,
     StuckError,
 )
-from reward_learning_ros.arm.robot_mode import RobotMode
+from reward_learning_ros.arm.description import RobotMode
 from reward_learning_ros.interface import PlaybackState, PlaybackStatus, SessionState
-from reward_learning_ros.interface.session_status import SessionStatus
+from reward_learning_ros.interface.status import SessionStatus
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import session_status_from_message
 from reward_learning_ros.session.description import CONDUCTOR, RECORDER, begin

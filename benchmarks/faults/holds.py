@@ -27,8 +27,8 @@ from trajectory_msgs.msg import JointTrajectory
 from benchmarks.faults.playing import PlayingStation, across_line, line_plan
 from benchmarks.faults.report import print_table
 from benchmarks.faults.station import ARM, MAX_GAP_SEC, MOVING_RAD_S, PLAYBACK, StuckError
+from reward_learning_ros.arm.description import RobotMode
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.arm.robot_mode import RobotMode
 from reward_learning_ros.interface import PlaybackState
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.session.node_parameters.trajectory_playback import (

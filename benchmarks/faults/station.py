@@ -21,8 +21,7 @@ from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
-from reward_learning_ros.arm.description import FR3
-from reward_learning_ros.arm.robot_mode import RobotMode
+from reward_learning_ros.arm.description import FR3, RobotMode
 from reward_learning_ros.interface import PlaybackStatus, WrenchReading
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import (

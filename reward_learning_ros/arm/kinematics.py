@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from reward_learning_ros.arm import kinematics_kernels as kernels
 from reward_learning_ros.arm.chain import chain_of, wrist_geometry
-from reward_learning_ros.arm.curve import as_waypoints, curve
-from reward_learning_ros.arm.description import FR3, JOINT_COUNT, ArmDescription
-from reward_learning_ros.arm.tool_path import (
+from reward_learning_ros.arm.curve import (
     GRIPPER_DOWN,
     POSES_PER_SEGMENT,
     as_rotation,
+    as_waypoints,
+    curve,
     poses_per_segment,
     relative_rotations,
     require_pose_count,
@@ -24,6 +24,7 @@ from reward_learning_ros.arm.tool_path import (
     sample_trajectories,
     usual_poses_per_segment,
 )
+from reward_learning_ros.arm.description import FR3, JOINT_COUNT, ArmDescription
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 
 Array = NDArray[np.float64]

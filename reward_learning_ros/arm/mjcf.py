@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from types import ModuleType
 from xml.etree import ElementTree
 
 from reward_learning_ros.arm.description import (
@@ -14,7 +15,7 @@ from reward_learning_ros.arm.description import (
     Origin,
     Shape,
 )
-from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.core.errors import InvalidInputError, MissingExtraError
 
 # Two geoms collide when one's contype meets the other's conaffinity: parts of the arm collide with
 # objects, objects with everything, the arm never with itself (its plans stay near home, and the
@@ -263,3 +264,21 @@ def _add_shapes(
             geom.set('type', 'box')
             geom.set('pos', numbers(shape.centre_m))
             geom.set('size', numbers(shape.half_size_m))
+
+
+def import_mujoco(purpose: str) -> ModuleType:
+    """Import MuJoCo with its rollouts.
+
+    Args:
+        purpose: what needs it, for the message.
+
+    Raises:
+        MissingExtraError: MuJoCo is not installed.
+    """
+    try:
+        import mujoco
+        import mujoco.rollout
+    except ImportError as error:
+        raise MissingExtraError('mujoco', 'sim', purpose) from error
+    module: ModuleType = mujoco
+    return module

@@ -9,22 +9,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reward_learning_ros.arm import simulation_kernels as kernels
-from reward_learning_ros.arm.description import JOINT_COUNT, franka_arm
-from reward_learning_ros.arm.external_torque import Noise, TorqueBias
-from reward_learning_ros.arm.impedance import (
+from reward_learning_ros.arm.chain import LinkFrames
+from reward_learning_ros.arm.description import JOINT_COUNT, RobotMode, franka_arm
+from reward_learning_ros.arm.franka import (
     FRANKA_DAMPING_NM_S,
     FRANKA_STIFFNESS_NM,
 )
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.arm.link_frames import LinkFrames
-from reward_learning_ros.arm.mjcf import mjcf, torque_actuators
-from reward_learning_ros.arm.physics import import_mujoco
-from reward_learning_ros.arm.robot_mode import RobotMode
+from reward_learning_ros.arm.mjcf import import_mujoco, mjcf, torque_actuators
+from reward_learning_ros.arm.scenes import load_scene
+from reward_learning_ros.arm.simulated_controller import (
+    Noise,
+    TorqueBias,
+    TrajectoryFollower,
+    TrajectoryRefusedError,
+)
 from reward_learning_ros.arm.simulation_parameters import NO_SCENE, SimulationParameters
-from reward_learning_ros.arm.trajectory_follower import TrajectoryFollower, TrajectoryRefusedError
-from reward_learning_ros.arm.worlds import load_scene
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
-from reward_learning_ros.interface.motion import JointTrajectory
+from reward_learning_ros.interface.plan import JointTrajectory
 
 Array = NDArray[np.float64]
 

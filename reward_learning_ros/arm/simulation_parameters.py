@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reward_learning_ros.arm.description import JOINT_COUNT
-from reward_learning_ros.arm.impedance import COMPLIANT_DAMPING_NM_S, COMPLIANT_STIFFNESS_NM
-from reward_learning_ros.arm.worlds import SCENES
+from reward_learning_ros.arm.franka import COMPLIANT_DAMPING_NM_S, COMPLIANT_STIFFNESS_NM
+from reward_learning_ros.arm.scenes import SCENES
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
-from reward_learning_ros.parameters.shared_thresholds import REFLEX_FORCE_N, REFLEX_TORQUE_NM
+from reward_learning_ros.parameters.shared import REFLEX_FORCE_N, REFLEX_TORQUE_NM
 
 NO_SCENE = 'none'
 

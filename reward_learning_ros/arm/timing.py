@@ -7,8 +7,19 @@ from bisect import bisect_left
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reward_learning_ros.arm.curve import as_waypoints, curve, time_fractions
+from reward_learning_ros.arm.curve import (
+    as_waypoints,
+    curve,
+    require_pose_count,
+    time_fractions,
+    usual_poses_per_segment,
+)
 from reward_learning_ros.arm.description import JOINT_COUNT
+from reward_learning_ros.arm.joint_trajectory import (
+    MAX_TIME_SCALING,
+    PathTiming,
+    require_recoverable,
+)
 from reward_learning_ros.arm.joint_trajectory import JointTrajectory as JointTrajectory
 from reward_learning_ros.arm.joint_trajectory import MotionState as MotionState
 from reward_learning_ros.arm.kinematics import (
@@ -18,12 +29,6 @@ from reward_learning_ros.arm.kinematics import (
     UnreachablePlanError,
 )
 from reward_learning_ros.arm.limits import ArmLimits, Violation, check_set_points
-from reward_learning_ros.arm.time_scaling import (
-    MAX_TIME_SCALING,
-    PathTiming,
-    require_recoverable,
-)
-from reward_learning_ros.arm.tool_path import require_pose_count, usual_poses_per_segment
 from reward_learning_ros.core.errors import InvalidInputError
 
 Array = NDArray[np.float64]

@@ -16,9 +16,14 @@ from scipy.interpolate import CubicSpline
 from reward_learning_ros.arm.curve import RAMP_FRACTION, as_waypoints, curve, progress, travel
 from reward_learning_ros.arm.description import JOINT_COUNT, ArmDescription, Hand
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.arm.mjcf import HAND_SLIDES, hand_on_slides, impedance_actuators, mjcf
-from reward_learning_ros.arm.physics import import_mujoco
-from reward_learning_ros.arm.worlds.scenes import Scene
+from reward_learning_ros.arm.mjcf import (
+    HAND_SLIDES,
+    hand_on_slides,
+    impedance_actuators,
+    import_mujoco,
+    mjcf,
+)
+from reward_learning_ros.arm.scenes import Scene
 from reward_learning_ros.core.cores import available_cores
 from reward_learning_ros.core.errors import (
     InvalidInputError,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.parameters.arms import SIMULATED
+from reward_learning_ros.parameters.shared import SIMULATED
 from reward_learning_ros.session.processes import check_ros
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def recover(config: RecoverParameters) -> tuple[bool, str]:
     with asking(config.namespace) as asked:
         from std_srvs.srv import Trigger
 
-        from reward_learning_ros.arm.recovery import STEP_TIMEOUT_SEC, STEPS
+        from reward_learning_ros.arm.franka import STEP_TIMEOUT_SEC, STEPS
         from reward_learning_ros.nodes import names
         from reward_learning_ros.nodes.arm_recovery import Recovery
         from reward_learning_ros.nodes.arm_services import (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reward_learning_ros.core.errors import install_command
-from reward_learning_ros.parameters.arms import FRANKA, SIMULATED
+from reward_learning_ros.parameters.shared import FRANKA, SIMULATED
 
 SUPPORTED_PYTHON = ((3, 10), (3, 13))
 SUPPORTED_DISTRIBUTIONS = ('humble', 'jazzy', 'kilted')
@@ -156,7 +156,7 @@ def franka_finding(arm: str) -> Finding | None:
     """Tell the release of franka_ros2, which brings a real arm up; None without a real arm."""
     if arm != FRANKA:
         return None
-    from reward_learning_ros.arm.franka_release import FrankaReleaseError, check_release
+    from reward_learning_ros.arm.franka import FrankaReleaseError, check_release
     from reward_learning_ros.session.bringup import installed_release
 
     name = 'franka_ros2'

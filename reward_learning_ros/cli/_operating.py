@@ -201,8 +201,8 @@ def _turned_to(
     # On a link the arm wants its axes, and the axes of the base were meant.
     from sensor_msgs.msg import JointState
 
+    from reward_learning_ros.arm.chain import LinkFrames
     from reward_learning_ros.arm.description import franka_arm
-    from reward_learning_ros.arm.link_frames import LinkFrames
     from reward_learning_ros.nodes import names
 
     heard: list[Any] = []

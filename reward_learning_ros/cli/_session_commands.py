@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from reward_learning_ros.parameters import from_mapping
-from reward_learning_ros.parameters.arguments import text_of
-from reward_learning_ros.parameters.inference_options import AT_ONCE, BETWEEN_PASSES
+from reward_learning_ros.parameters.shared import AT_ONCE, BETWEEN_PASSES
+from reward_learning_ros.parameters.sources import text_of
 from reward_learning_ros.session.session_parameters import SessionParameters
 from reward_learning_ros.study.ledger import Ledger, TrialRecord
 from reward_learning_ros.study.tidy import wanted_theta

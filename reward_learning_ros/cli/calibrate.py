@@ -10,7 +10,7 @@ from reward_learning_ros.cli._progress import ParallelParameters, progress_bar
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments, parameter
-from reward_learning_ros.parameters.inference_options import dependence_parameter, method_parameter
+from reward_learning_ros.parameters.shared import dependence_parameter, method_parameter
 
 NAME = 'calibrate'
 HELP = 'simulation-based calibration of the inference'

@@ -15,7 +15,7 @@ from reward_learning_ros.cli import _findings as findings
 from reward_learning_ros.cli._findings import Finding
 from reward_learning_ros.parameters import Parameters, from_arguments, parameter
 from reward_learning_ros.parameters import add_arguments as add_parameters
-from reward_learning_ros.parameters.arms import ARMS, FRANKA, SIMULATED
+from reward_learning_ros.parameters.shared import ARMS, FRANKA, SIMULATED
 
 NAME = 'doctor'
 HELP = 'what is here, what is missing, and what to do about it'

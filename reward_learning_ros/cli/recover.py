@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-from reward_learning_ros.arm.controllers import ARM_CONTROLLER, STATE_BROADCASTER
+from reward_learning_ros.arm.franka import ARM_CONTROLLER, STATE_BROADCASTER
 from reward_learning_ros.parameters import Parameters, from_arguments, parameter
 from reward_learning_ros.parameters import add_arguments as add_parameters
-from reward_learning_ros.parameters.arms import ARMS, FRANKA
+from reward_learning_ros.parameters.shared import ARMS, FRANKA
 
 NAME = 'recover'
 HELP = 'recover the arm after a reflex or a user stop'

@@ -29,7 +29,7 @@ from reward_learning_ros.core.errors import (
 )
 from reward_learning_ros.parameters import Parameters, parameter, specifications
 from reward_learning_ros.parameters import add_arguments as add_parameters
-from reward_learning_ros.parameters.inference_options import (
+from reward_learning_ros.parameters.shared import (
     beta_parameter,
     dependence_parameter,
     method_parameter,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments, specifications
-from reward_learning_ros.parameters.arms import SIMULATED
+from reward_learning_ros.parameters.shared import SIMULATED
 from reward_learning_ros.session.session_parameters import SessionParameters
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-from reward_learning_ros.arm.collision import ThresholdParameters
+from reward_learning_ros.arm.franka import ThresholdParameters
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments, parameter
-from reward_learning_ros.parameters.shared_thresholds import STOP_TORQUE_NM
+from reward_learning_ros.parameters.shared import STOP_TORQUE_NM
 
 NAME = 'thresholds'
 HELP = 'set the collision thresholds of a real arm'

@@ -1,4 +1,4 @@
-"""What stands around the arm and what a trajectory does to it, to be drawn."""
+"""Objects around the arm, and what a trajectory does to them, to be drawn."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from reward_learning_ros.core.checks import finite_array
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 
 SHAPES = ('box', 'sphere', 'cylinder')
-# What a thing is to the person: somewhere to go, something to keep away from, something that the
+# What an object is to the person: somewhere to go, something to keep away from, something that the
 # arm moves or presses, or somebody.
 ROLES = ('goal', 'obstacle', 'object', 'person')
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Thing:
-    """One thing of a scene, in the arm's base frame.
+class SceneObject:
+    """One object of a scene, in the arm's base frame.
 
     Attributes:
         name: What it is.
@@ -38,7 +38,7 @@ class Thing:
 
     def __post_init__(self) -> None:
         if not self.name or not isinstance(self.name, str):
-            raise InvalidInputError(f'name of a thing is {self.name!r}; it must be a word')
+            raise InvalidInputError(f'name of a scene object is {self.name!r}; it must be a word')
         if self.shape not in SHAPES:
             raise UnknownNameError('shape', self.shape, SHAPES)
         if self.role not in ROLES:
@@ -59,8 +59,8 @@ class Prediction:
     Attributes:
         times_sec: (S,) from the start of the motion.
         tool_positions: (S, 3) metres, base frame.
-        positions: (S, 3) of the centre of each moving thing, by its name.
-        orientations: (S, 4) quaternions x, y, z, w of each moving thing, by its name.
+        positions: (S, 3) of the centre of each moving object, by its name.
+        orientations: (S, 4) quaternions x, y, z, w of each moving object, by its name.
     """
 
     times_sec: np.ndarray

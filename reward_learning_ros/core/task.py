@@ -12,7 +12,7 @@ import numpy as np
 from reward_learning_ros.core.checks import finite_array, number_between, positive_number
 from reward_learning_ros.core.domain import ThetaDomain
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.core.scenery import Prediction, Thing
+from reward_learning_ros.core.scenery import Prediction, SceneObject
 from reward_learning_ros.core.source import FeatureSource
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Task:
     presets: Mapping[str, np.ndarray] = field(default_factory=dict)
     axis_names: tuple[str, ...] = ('x', 'y', 'z')
     description: str = ''
-    scene: tuple[Thing, ...] = ()
+    scene: tuple[SceneObject, ...] = ()
     predict: Callable[[np.ndarray], Prediction] | None = None
     motor_noise_m: float = 0.0
     soft_features: Callable[[float], Any] | None = None

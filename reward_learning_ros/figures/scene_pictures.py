@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from reward_learning_ros.core.scenery import Prediction, Thing
+from reward_learning_ros.core.scenery import Prediction, SceneObject
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.figures.figure_style import BLACK, GREEN, PURPLE, SKY, VERMILION
 
@@ -64,13 +64,13 @@ def way_of(task: Task, trajectory: np.ndarray) -> np.ndarray:
     return task.predict(trajectory).tool_positions
 
 
-def widest_views(things: Sequence[Thing], ways: Sequence[np.ndarray]) -> tuple[View, View]:
+def widest_views(things: Sequence[SceneObject], ways: Sequence[np.ndarray]) -> tuple[View, View]:
     """Return the view from above, and from the side on which more is to be seen."""
     reach = np.ptp(spread(things, ways, FROM_ABOVE), axis=0)
     return FROM_ABOVE, FROM_THE_SIDE if reach[0] > reach[1] else FROM_THE_FRONT
 
 
-def draw_thing(panel: Any, thing: Thing, view: View) -> Any:
+def draw_thing(panel: Any, thing: SceneObject, view: View) -> Any:
     """Fill the outline of a thing, and return it."""
     corners = outline_of(thing, view)
     color = ROLE_COLORS[thing.role]
@@ -80,7 +80,7 @@ def draw_thing(panel: Any, thing: Thing, view: View) -> Any:
     return outline
 
 
-def draw_outline(panel: Any, thing: Thing, view: View, label: str | None) -> None:
+def draw_outline(panel: Any, thing: SceneObject, view: View, label: str | None) -> None:
     """Draw where a thing will be."""
     corners = outline_of(thing, view)
     closed = np.concatenate([corners, corners[:1]])
@@ -104,7 +104,7 @@ def draw_name(panel: Any, text: str, place: Any) -> Any:
 
 def draw_names(
     panel: Any,
-    things: Sequence[Thing],
+    things: Sequence[SceneObject],
     ways: Sequence[np.ndarray],
     view: View,
     limits: np.ndarray,
@@ -154,9 +154,9 @@ def finish_view(panel: Any, view: View, limits: np.ndarray) -> None:
     panel.grid(visible=True, axis='both', alpha=0.6)
 
 
-def moved(thing: Thing, prediction: Prediction, frame: int) -> Thing:
+def moved(thing: SceneObject, prediction: Prediction, frame: int) -> SceneObject:
     """Return a thing where a prediction has it at one of its samples."""
-    return Thing(
+    return SceneObject(
         name=thing.name,
         shape=thing.shape,
         size=thing.size,
@@ -166,14 +166,14 @@ def moved(thing: Thing, prediction: Prediction, frame: int) -> Thing:
     )
 
 
-def moved_things(scene: Sequence[Thing], prediction: Prediction | None) -> list[Thing]:
+def moved_things(scene: Sequence[SceneObject], prediction: Prediction | None) -> list[SceneObject]:
     """Return the things that a prediction moves, where they end."""
     if prediction is None:
         return []
     return [moved(thing, prediction, -1) for thing in scene if thing.name in prediction.positions]
 
 
-def outline_of(thing: Thing, view: View) -> np.ndarray:
+def outline_of(thing: SceneObject, view: View) -> np.ndarray:
     """Return the corners (C, 2) of a thing's outline in a view."""
     if thing.shape == 'sphere':
         points = np.column_stack([np.cos(_ROUND), np.sin(_ROUND)]) * thing.size[0] / 2
@@ -189,7 +189,7 @@ def outline_of(thing: Thing, view: View) -> np.ndarray:
     return np.asarray(flat[ConvexHull(flat).vertices])
 
 
-def spread(things: Sequence[Thing], ways: Sequence[np.ndarray], view: View) -> np.ndarray:
+def spread(things: Sequence[SceneObject], ways: Sequence[np.ndarray], view: View) -> np.ndarray:
     """Return points (P, 2) that a view of things and ways (S, 3) must show."""
     outlines = [outline_of(thing, view) for thing in things]
     return np.concatenate([*outlines, *(way[:, view.axes] for way in ways)])

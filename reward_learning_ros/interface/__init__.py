@@ -6,43 +6,24 @@ messages of rclpy and those that rosbags reads from a recording: what a node doe
 done offline is the same. The other direction, record to message, needs ROS: `nodes.conversions`.
 """
 
-from reward_learning_ros.interface.contact import ContactReport, contact_from_message
 from reward_learning_ros.interface.correction import (
+    ContactReport,
     Correction,
     PassCorrections,
+    contact_from_message,
     corrections_from_message,
     data_digest,
 )
-from reward_learning_ros.interface.diagnostics import (
-    Diagnostic,
-    DiagnosticReport,
-    Level,
-    diagnostic_from_message,
-    diagnostic_report_from_message,
-)
-from reward_learning_ros.interface.inference_status import (
-    InferenceEvent,
-    InferenceState,
-    InferenceStatus,
-    inference_status_from_message,
-)
-from reward_learning_ros.interface.motion import JointTrajectory, joint_trajectory_from_message
-from reward_learning_ros.interface.participant_status import (
-    ParticipantState,
-    ParticipantStatus,
-    participant_status_from_message,
-)
-from reward_learning_ros.interface.plan import Plan, plan_from_message
-from reward_learning_ros.interface.playback_status import (
+from reward_learning_ros.interface.plan import (
     Deformation,
+    JointTrajectory,
+    Plan,
     PlaybackState,
     PlaybackStatus,
     deformation_from_message,
+    joint_trajectory_from_message,
+    plan_from_message,
     playback_status_from_message,
-)
-from reward_learning_ros.interface.recorder_status import (
-    RecorderStatus,
-    recorder_status_from_message,
 )
 from reward_learning_ros.interface.records import MessageError, Record, RecordError
 from reward_learning_ros.interface.robot_state import (
@@ -53,16 +34,29 @@ from reward_learning_ros.interface.robot_state import (
     pose_reading_from_message,
     wrench_reading_from_message,
 )
-from reward_learning_ros.interface.scene import SceneObject, Shape
-from reward_learning_ros.interface.session_status import (
+from reward_learning_ros.interface.status import (
+    Diagnostic,
+    DiagnosticReport,
+    Level,
+    ParticipantState,
+    ParticipantStatus,
+    RecorderStatus,
     SessionEnd,
     SessionState,
     SessionStatus,
+    diagnostic_from_message,
+    diagnostic_report_from_message,
+    participant_status_from_message,
+    recorder_status_from_message,
     session_status_from_message,
 )
 from reward_learning_ros.interface.theta import (
+    InferenceEvent,
+    InferenceState,
+    InferenceStatus,
     ThetaSamples,
     ThetaSummary,
+    inference_status_from_message,
     theta_samples_from_message,
     theta_summary_from_message,
 )
@@ -90,11 +84,9 @@ __all__ = [
     'Record',
     'RecordError',
     'RecorderStatus',
-    'SceneObject',
     'SessionEnd',
     'SessionState',
     'SessionStatus',
-    'Shape',
     'ThetaSamples',
     'ThetaSummary',
     'WrenchReading',

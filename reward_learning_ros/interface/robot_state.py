@@ -37,9 +37,9 @@ class JointReading(Record):
     def __post_init__(self) -> None:
         self._check_stamp('stamp_ns')
         joints = len(self._set_names('joint_names'))
-        for field in ('positions', 'velocities', 'efforts'):
-            if getattr(self, field) is not None:
-                self._set_array(field, (joints,))
+        for name in ('positions', 'velocities', 'efforts'):
+            if getattr(self, name) is not None:
+                self._set_array(name, (joints,))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

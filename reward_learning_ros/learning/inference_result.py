@@ -18,7 +18,7 @@ from reward_learning_ros.core.human_model import InadmissibleCorrectionWarning
 from reward_learning_ros.interface import Plan, ThetaSamples, ThetaSummary
 from reward_learning_ros.learning.learning_parameters import LearningParameters
 from reward_learning_ros.learning.tool_paths import ToolPaths
-from reward_learning_ros.parameters.inference_options import PASS
+from reward_learning_ros.parameters.shared import PASS
 from reward_learning_ros.playback.motion_planning import MotionPlanner
 
 # A person waits, and the other nodes want the cores too: less work than the defaults of

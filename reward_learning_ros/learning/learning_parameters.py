@@ -13,7 +13,7 @@ from reward_learning_ros.parameters import (
     parameter,
     specifications,
 )
-from reward_learning_ros.parameters.inference_options import (
+from reward_learning_ros.parameters.shared import (
     PAPER,
     beta_parameter,
     dependence_parameter,

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
+from reward_learning_ros.arm.curve import GRIPPER_DOWN
 from reward_learning_ros.arm.description import FR3, ArmDescription
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.arm.tool_path import GRIPPER_DOWN
 from reward_learning_ros.core.checks import finite_array
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.task import Task

@@ -17,8 +17,8 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy
 from sensor_msgs.msg import JointState
 
-from reward_learning_ros.arm.controllers import ARM_CONTROLLER, STATE_BROADCASTER
 from reward_learning_ros.arm.description import franka_arm
+from reward_learning_ros.arm.franka import ARM_CONTROLLER, STATE_BROADCASTER
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.interface import joint_reading_from_message
 from reward_learning_ros.nodes import names
@@ -27,17 +27,17 @@ from reward_learning_ros.nodes.inspection import rate_of
 from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import NodeFinished, events_executor, run
 from reward_learning_ros.parameters import parameter
-from reward_learning_ros.parameters.shared_thresholds import STOP_TORQUE_NM
+from reward_learning_ros.parameters.shared import STOP_TORQUE_NM
 from reward_learning_ros.playback.preflight import (
     Check,
     PreflightParameters,
+    SignTest,
     check_command_topic,
     check_controllers,
     check_stiffness,
     check_stream,
     check_thresholds,
 )
-from reward_learning_ros.playback.sign_test import SignTest
 
 _SAMPLE_SEC = 0.02
 

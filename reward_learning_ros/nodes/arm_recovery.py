@@ -9,7 +9,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 
-from reward_learning_ros.arm.recovery import (
+from reward_learning_ros.arm.franka import (
     STEP_TIMEOUT_SEC,
     RecoveryRefusedError,
     RecoverySequence,

@@ -10,15 +10,16 @@ from rclpy.action import ActionClient
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
-from reward_learning_ros.arm.collision import CollisionParameters, collision_request
-from reward_learning_ros.arm.controllers import (
+from reward_learning_ros.arm.franka import (
     ACTIVE,
     FINALIZED,
     INACTIVE,
     JOINT_STATE_BROADCASTER,
+    CollisionParameters,
+    RecoveryStep,
+    collision_request,
     spawner_command,
 )
-from reward_learning_ros.arm.recovery import RecoveryStep
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.nodes import arm_names
 from reward_learning_ros.nodes.installed_interfaces import require_interface

@@ -11,7 +11,7 @@ from geometry_msgs.msg import PoseStamped, WrenchStamped
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 
-from reward_learning_ros.arm.gravity import Gravity
+from reward_learning_ros.arm.chain import Gravity
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.franka_robot_state import robot_state_type

@@ -9,7 +9,7 @@ from typing import Any
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-from reward_learning_ros.arm.controllers import ACTIVE
+from reward_learning_ros.arm.franka import ACTIVE
 from reward_learning_ros.nodes import arm_names
 from reward_learning_ros.nodes.installed_interfaces import MissingInterfaceError, require_interface
 from reward_learning_ros.session.node_parameters.session_recorder import RECORDER

@@ -44,7 +44,7 @@ from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
 from reward_learning_ros.nodes.source_choice import ArmSources
 from reward_learning_ros.nodes.teleoperation_device import TeleoperationDevice
-from reward_learning_ros.parameters.correcting import KINESTHETIC
+from reward_learning_ros.parameters.shared import KINESTHETIC
 from reward_learning_ros.sensing.contact import ContactDetector
 from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.ordering import StreamOrderer

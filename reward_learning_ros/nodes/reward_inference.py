@@ -17,16 +17,14 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.core.scenery import Thing
 from reward_learning_ros.interface import (
     DiagnosticReport,
     InferenceStatus,
     MessageError,
     PassCorrections,
     Plan,
-    SceneObject,
 )
-from reward_learning_ros.interface.inference_status import inference_diagnostic_of
+from reward_learning_ros.interface.theta import inference_diagnostic_of
 from reward_learning_ros.learning import Corrections, InferenceResult, stamp_of
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
@@ -63,13 +61,6 @@ from reward_learning_ros.session.node_parameters.reward_inference import (
 # How often it is looked whether something was learned; a small part of what learning takes.
 _PERIOD_SEC = 0.02
 _DIAGNOSTICS_PERIOD_SEC = 1.0
-# What a thing is to the person, as a color.
-_COLORS = {
-    'goal': (0.2, 0.7, 0.3, 0.5),
-    'obstacle': (0.8, 0.2, 0.2, 0.6),
-    'object': (0.6, 0.6, 0.6, 0.9),
-    'person': (0.9, 0.7, 0.5, 0.7),
-}
 
 
 class RewardInferenceNode(Node):
@@ -81,7 +72,7 @@ class RewardInferenceNode(Node):
         self.manager = InferenceManager(config, lambda: int(self.get_clock().now().nanoseconds))
         task = self.manager.paths.task
         self._base_frame = self.manager.paths.description.base_frame
-        self._scene = [_scene_object(thing) for thing in task.scene]
+        self._scene = task.scene
         self._ideal: Plan | None = None
         self._published: InferenceStatus | None = None
         self._heartbeat = Heartbeat(self)
@@ -321,17 +312,6 @@ def read_history(bag: Path, resolve: Any) -> SessionHistory:
                 continue
     return SessionHistory(
         plans=tuple(plans.values()), corrections=tuple(corrections.values()), status=status
-    )
-
-
-def _scene_object(thing: Thing) -> SceneObject:
-    return SceneObject(
-        name=thing.name,
-        shape=thing.shape,  # type: ignore[arg-type]  # checked there
-        position=thing.position,
-        size=thing.size,
-        orientation=thing.orientation,
-        color=_COLORS[thing.role],  # type: ignore[arg-type]
     )
 
 

@@ -23,7 +23,7 @@ from reward_learning_ros.parameters import (
     from_mapping,
     specifications,
 )
-from reward_learning_ros.parameters.parameter_files import unknown_key
+from reward_learning_ros.parameters.sources import unknown_key
 
 _P = TypeVar('_P', bound=Parameters)
 

@@ -25,7 +25,7 @@ from reward_learning_ros.interface import (
     SessionState,
     SessionStatus,
 )
-from reward_learning_ros.interface.diagnostics import level_of
+from reward_learning_ros.interface.status import level_of
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.arm_recovery import Recovery
 from reward_learning_ros.nodes.arm_services import FrankaArmServices, SimulatedArmServices
@@ -42,7 +42,7 @@ from reward_learning_ros.nodes.installed_interfaces import MissingInterfaceError
 from reward_learning_ros.nodes.polled_service import PolledService
 from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import NodeFinished, run
-from reward_learning_ros.parameters.arms import SIMULATED
+from reward_learning_ros.parameters.shared import SIMULATED
 from reward_learning_ros.playback.requests import RequestAges
 from reward_learning_ros.recording.bag_reader import BagReader
 from reward_learning_ros.session.node_parameters.session_conductor import (

@@ -22,7 +22,7 @@ from reward_learning_ros.interface import (
     SessionStatus,
     ThetaSummary,
 )
-from reward_learning_ros.interface.diagnostics import level_of
+from reward_learning_ros.interface.status import level_of
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
     inference_status_from_message,

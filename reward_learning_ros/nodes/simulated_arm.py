@@ -18,7 +18,7 @@ from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
-from reward_learning_ros.arm.robot_mode import RobotMode
+from reward_learning_ros.arm.description import RobotMode
 from reward_learning_ros.arm.simulation import CYCLE_NS, SimulatedArm
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
 from reward_learning_ros.core.errors import RewardLearningError

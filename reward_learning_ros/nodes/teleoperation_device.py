@@ -13,7 +13,7 @@ from sensor_msgs.msg import Joy
 from reward_learning_ros.interface import ContactReport
 from reward_learning_ros.interface.records import stamp_ns_of
 from reward_learning_ros.nodes import names
-from reward_learning_ros.parameters.correcting import JOY
+from reward_learning_ros.parameters.shared import JOY
 from reward_learning_ros.sensing.teleoperation import (
     JoyRecord,
     TeleoperationRecorder,

@@ -18,9 +18,8 @@ from rclpy.qos import DurabilityPolicy
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from reward_learning_ros.arm.controllers import STATE_BROADCASTER
-from reward_learning_ros.arm.description import JOINT_COUNT
-from reward_learning_ros.arm.robot_mode import RobotMode
+from reward_learning_ros.arm.description import JOINT_COUNT, RobotMode
+from reward_learning_ros.arm.franka import STATE_BROADCASTER
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
     Diagnostic,
@@ -47,6 +46,7 @@ from reward_learning_ros.nodes.priority import raise_priority
 from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
 from reward_learning_ros.playback.drive import PlaybackRefusedError
+from reward_learning_ros.playback.motion import Now
 from reward_learning_ros.playback.pilot import MOVING
 from reward_learning_ros.playback.preflight import (
     START_POSE,
@@ -59,7 +59,6 @@ from reward_learning_ros.playback.preflight import (
     check_thresholds,
 )
 from reward_learning_ros.playback.requests import RequestAges
-from reward_learning_ros.playback.speed_scaling import Now
 from reward_learning_ros.playback.state_machine import STARTABLE, Playback
 from reward_learning_ros.sensing.decoding import (
     FrankaStateDecoder,

@@ -17,16 +17,14 @@ parameters:
     # ParameterError: PlaybackParameters.speed_scale = 2.0: must be a number, 0.01 to 1.0
 """
 
-from reward_learning_ros.parameters.arguments import (
+from reward_learning_ros.parameters.sources import (
     add_arguments,
     from_arguments,
-    from_texts,
-    text_of,
-)
-from reward_learning_ros.parameters.parameter_files import (
     from_file,
     from_mapping,
+    from_texts,
     mapping_from_file,
+    text_of,
     to_mapping,
 )
 from reward_learning_ros.parameters.specification import (

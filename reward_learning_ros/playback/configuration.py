@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reward_learning_ros.arm.description import JOINT_COUNT
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
-from reward_learning_ros.parameters.shared_thresholds import LARGEST_SHIFT_M, STOP_TORQUE_NM
+from reward_learning_ros.parameters.shared import LARGEST_SHIFT_M, STOP_TORQUE_NM
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from reward_learning_ros.arm.joint_trajectory import MotionState
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.playback.configuration import PlaybackParameters
-from reward_learning_ros.playback.motion import Command, Motion
+from reward_learning_ros.playback.motion import Command, Motion, Now
 from reward_learning_ros.playback.motion_planning import MotionPlanner
 from reward_learning_ros.playback.safety_checks import ArmView
-from reward_learning_ros.playback.speed_scaling import Now
 
 Array = NDArray[np.float64]
 

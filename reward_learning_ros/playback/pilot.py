@@ -10,20 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.interface.plan import Plan
-from reward_learning_ros.interface.playback_status import Deformation, PlaybackState
-from reward_learning_ros.playback.background import PlanningTimeoutError
+from reward_learning_ros.interface.plan import Deformation, Plan, PlaybackState
 from reward_learning_ros.playback.drive import (
     LAST_PARAMETER,
     Drive,
     PlaybackRefusedError,
     SetPointError,
 )
-from reward_learning_ros.playback.motion import Command, Motion, PlannedPath
-from reward_learning_ros.playback.motion_planning import MotionPlanner
+from reward_learning_ros.playback.motion import Command, Motion, Now, PlannedPath
+from reward_learning_ros.playback.motion_planning import MotionPlanner, PlanningTimeoutError
 from reward_learning_ros.playback.plan_replacement import Purpose, Replanning
 from reward_learning_ros.playback.safety_checks import ArmView
-from reward_learning_ros.playback.speed_scaling import Now
 
 Array = NDArray[np.float64]
 

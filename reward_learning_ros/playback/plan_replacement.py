@@ -12,11 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reward_learning_ros.interface.plan import Plan
-from reward_learning_ros.playback.background import PlanningSlot, PlanningTimeoutError
 from reward_learning_ros.playback.configuration import PlaybackParameters
 from reward_learning_ros.playback.drive import Departure
 from reward_learning_ros.playback.motion import Motion, PlannedPath
-from reward_learning_ros.playback.motion_planning import MotionPlanner
+from reward_learning_ros.playback.motion_planning import (
+    MotionPlanner,
+    PlanningSlot,
+    PlanningTimeoutError,
+)
 
 Array = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from reward_learning_ros.arm.description import RobotMode
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.arm.robot_mode import RobotMode
 from reward_learning_ros.playback.configuration import PlaybackParameters
 
 Array = NDArray[np.float64]

@@ -9,20 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reward_learning_ros.arm.curve import curve
-from reward_learning_ros.interface.plan import Plan
-from reward_learning_ros.interface.playback_status import (
+from reward_learning_ros.interface.plan import (
     Deformation,
+    Plan,
     PlaybackState,
     PlaybackStatus,
 )
-from reward_learning_ros.playback.background import SynchronousExecutor
 from reward_learning_ros.playback.configuration import PlaybackParameters
 from reward_learning_ros.playback.drive import PlaybackRefusedError
-from reward_learning_ros.playback.motion import Command
-from reward_learning_ros.playback.motion_planning import MotionPlanner
+from reward_learning_ros.playback.motion import Command, Now
+from reward_learning_ros.playback.motion_planning import MotionPlanner, SynchronousExecutor
 from reward_learning_ros.playback.pilot import MOVING, Goal, Pilot
 from reward_learning_ros.playback.safety_checks import ArmView, Guards, Objection
-from reward_learning_ros.playback.speed_scaling import Now
 
 Array = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from reward_learning_ros.interface import (
     PlaybackState,
     PlaybackStatus,
 )
-from reward_learning_ros.interface.participant_status import participant_diagnostic_of
+from reward_learning_ros.interface.status import participant_diagnostic_of
 from reward_learning_ros.learning import ToolPaths
 from reward_learning_ros.recording.bag_errors import BagError
 from reward_learning_ros.recording.bag_reader import BagReader

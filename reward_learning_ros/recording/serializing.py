@@ -16,7 +16,7 @@ from reward_learning_ros.interface import (
     ThetaSummary,
 )
 from reward_learning_ros.interface.correction import joint_name_of
-from reward_learning_ros.interface.playback_status import diagnostic_of
+from reward_learning_ros.interface.plan import diagnostic_of
 from reward_learning_ros.interface.theta import STATISTICS, label_of
 from reward_learning_ros.recording.topic_definitions import standard_types
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import ParameterError, parameter
-from reward_learning_ros.parameters.shared_thresholds import DETECTION_TORQUE_NM
+from reward_learning_ros.parameters.shared import DETECTION_TORQUE_NM
 from reward_learning_ros.sensing import contact_kernel as kernel
 from reward_learning_ros.sensing import contact_state
 from reward_learning_ros.sensing.bias import BiasParameters, prior_variances

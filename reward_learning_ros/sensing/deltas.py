@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reward_learning_ros.interface.contact import ContactReport
+from reward_learning_ros.interface.correction import ContactReport
 from reward_learning_ros.interface.plan import Plan
 from reward_learning_ros.sensing.contact import (
     Contact,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reward_learning_ros.parameters import Parameters, parameter
-from reward_learning_ros.parameters.shared_thresholds import LARGEST_SHIFT_M, limited
+from reward_learning_ros.parameters.shared import LARGEST_SHIFT_M, limited
 from reward_learning_ros.sensing.displacement import (
     MEASURED,
     DisplacementParameters,

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reward_learning_ros.interface.contact import ContactReport
+from reward_learning_ros.interface.correction import ContactReport
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
-from reward_learning_ros.parameters.shared_thresholds import LARGEST_SHIFT_M, limited
+from reward_learning_ros.parameters.shared import LARGEST_SHIFT_M, limited
 from reward_learning_ros.sensing.passes import PassRecorder
 from reward_learning_ros.sensing.samples import NANOSECONDS
 from reward_learning_ros.sensing.timeline import PlaybackTimeline

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reward_learning_ros.arm.curve import curve
-from reward_learning_ros.interface.plan import Plan
-from reward_learning_ros.interface.playback_status import PlaybackState, PlaybackStatus
+from reward_learning_ros.interface.plan import Plan, PlaybackState, PlaybackStatus
 from reward_learning_ros.sensing.samples import NANOSECONDS
 
 # Contacts and the delays of status messages are far shorter than this.

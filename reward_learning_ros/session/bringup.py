@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from reward_learning_ros.arm.franka_release import FrankaReleaseError, check_release, release_in
+from reward_learning_ros.arm.franka import FrankaReleaseError, check_release, release_in
 from reward_learning_ros.core.errors import RewardLearningError
 
 _PACKAGE = 'franka_bringup'

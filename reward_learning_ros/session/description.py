@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from reward_learning_ros.arm.collision import THRESHOLD_NAMES
-from reward_learning_ros.arm.controllers import STATE_BROADCASTER
+from reward_learning_ros.arm.franka import STATE_BROADCASTER, THRESHOLD_NAMES
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.learning.learning_parameters import MODEL_KEYS
 from reward_learning_ros.parameters import (
@@ -19,8 +18,8 @@ from reward_learning_ros.parameters import (
     mapping_from_file,
     text_of,
 )
-from reward_learning_ros.parameters.arms import FRANKA, SIMULATED
-from reward_learning_ros.parameters.parameter_files import check_nodes
+from reward_learning_ros.parameters.shared import FRANKA, SIMULATED
+from reward_learning_ros.parameters.sources import check_nodes
 from reward_learning_ros.participant.decisions import ParticipantParameters, wanted_theta
 from reward_learning_ros.recording.bag_errors import BagError
 from reward_learning_ros.recording.bag_writer import existing_files

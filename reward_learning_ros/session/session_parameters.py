@@ -13,12 +13,15 @@ from reward_learning_ros.parameters import (
     from_mapping,
     parameter,
 )
-from reward_learning_ros.parameters.arms import ARMS, FRANKA, SIMULATED
-from reward_learning_ros.parameters.correcting import KINESTHETIC, correction_source_parameter
-from reward_learning_ros.parameters.inference_options import (
+from reward_learning_ros.parameters.shared import (
+    ARMS,
     AT_ONCE,
     BETWEEN_PASSES,
+    FRANKA,
+    KINESTHETIC,
+    SIMULATED,
     beta_parameter,
+    correction_source_parameter,
     dependence_parameter,
     method_parameter,
     replan_parameter,

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
+from reward_learning_ros.arm.scenes import load_scene
 from reward_learning_ros.arm.world import Outcome, World
-from reward_learning_ros.arm.worlds import load_scene
 from reward_learning_ros.core.bound import TableFeatures
 from reward_learning_ros.core.checks import whole_number
 from reward_learning_ros.core.grid import GridAxis, GridFeatures
-from reward_learning_ros.core.scenery import Thing
+from reward_learning_ros.core.scenery import SceneObject
 from reward_learning_ros.core.task import TrajectorySpace
 from reward_learning_ros.tasks.simulated import Array, grid_features
 
@@ -88,9 +88,9 @@ def cabinet_features(
     )
 
 
-def goal_mark() -> Thing:
+def goal_mark() -> SceneObject:
     """Return the goal, to be drawn."""
-    return Thing(
+    return SceneObject(
         name='goal',
         shape='cylinder',
         position=np.array([*GOAL, PLAN[-1, 2]]),

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from reward_learning_ros.arm.curve import GRIPPER_DOWN
 from reward_learning_ros.arm.description import FR3, JOINT_COUNT
 from reward_learning_ros.arm.kinematics import Kinematics, UnreachablePlanError
-from reward_learning_ros.arm.tool_path import GRIPPER_DOWN
+from reward_learning_ros.arm.scenes import load_scene
 from reward_learning_ros.arm.world import Outcome, World
-from reward_learning_ros.arm.worlds import load_scene
-from reward_learning_ros.core.scenery import Thing
+from reward_learning_ros.core.scenery import SceneObject
 from reward_learning_ros.core.task import Task, TrajectorySpace
 from reward_learning_ros.tasks.simulated import (
     LIBRARY_SIZE,
@@ -129,14 +129,14 @@ def make_task(
         },
         axis_names=FR3.joint_names,
         scene=(
-            Thing(
+            SceneObject(
                 name='pour here',
                 shape='cylinder',
                 position=np.array([POUR_AT[0], POUR_AT[1], 0.25]),
                 size=np.array([0.1, 0.1, 0.5]),
                 role='goal',
             ),
-            Thing(
+            SceneObject(
                 name='cup',
                 shape='cylinder',
                 position=Kinematics().tool_poses(FR3.home_rad)[0],

@@ -13,7 +13,7 @@ import numpy as np
 from reward_learning_ros.core.bound import bind_table, table_kernel
 from reward_learning_ros.core.compiled import features_kernel
 from reward_learning_ros.core.motor_noise import reached_probability
-from reward_learning_ros.core.scenery import Thing
+from reward_learning_ros.core.scenery import SceneObject
 from reward_learning_ros.core.task import Task, TrajectorySpace
 from reward_learning_ros.tasks.presets import unit
 from reward_learning_ros.tasks.press import BUTTON, BUTTON_RADIUS, GOAL
@@ -80,20 +80,20 @@ def make_task() -> Task:
             'short': unit(0.3, 0.1, 0.2, 1.0),
         },
         scene=(
-            Thing(
+            SceneObject(
                 name='goal',
                 shape='sphere',
                 position=np.array(GOAL),
                 size=np.full(3, 0.04),
                 role='goal',
             ),
-            Thing(
+            SceneObject(
                 name='button',
                 shape='cylinder',
                 position=np.array([BUTTON[0], BUTTON[1], BUTTON[2] / 2]),
                 size=np.array([2 * BUTTON_RADIUS, 2 * BUTTON_RADIUS, BUTTON[2]]),
             ),
-            Thing(
+            SceneObject(
                 name='obstacle',
                 shape='cylinder',
                 position=np.array([*OBSTACLE, 0.25]),

@@ -7,7 +7,7 @@ import numpy as np
 from reward_learning_ros.core.bound import bind_table, table_kernel
 from reward_learning_ros.core.compiled import features_kernel
 from reward_learning_ros.core.motor_noise import reached_probability
-from reward_learning_ros.core.scenery import Thing
+from reward_learning_ros.core.scenery import SceneObject
 from reward_learning_ros.core.task import Task, TrajectorySpace
 from reward_learning_ros.tasks.presets import unit
 
@@ -75,14 +75,14 @@ def make_task() -> Task:
             'short': unit(0.3, 0.05, 1.0),
         },
         scene=(
-            Thing(
+            SceneObject(
                 name='delivered here',
                 shape='cylinder',
                 position=np.array([*PERSON, 0.25]),
                 size=np.array([2 * DELIVERY_RADIUS, 2 * DELIVERY_RADIUS, 0.5]),
                 role='goal',
             ),
-            Thing(
+            SceneObject(
                 name='person',
                 shape='sphere',
                 position=np.array([PERSON[0], PERSON[1] + 0.2, 0.4]),

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from reward_learning_ros.arm.scenes import Door, HeldCup, PushableBox
 from reward_learning_ros.arm.world import Outcome, World
-from reward_learning_ros.arm.worlds import Door, HeldCup, PushableBox
 from reward_learning_ros.core.checks import whole_number
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.grid import GridAxis, GridFeatures, grid_trajectories
@@ -22,7 +22,7 @@ from reward_learning_ros.core.library import (
     load_or_build,
     neighbour_graph,
 )
-from reward_learning_ros.core.scenery import Prediction, Thing
+from reward_learning_ros.core.scenery import Prediction, SceneObject
 
 Array = NDArray[np.float64]
 
@@ -173,13 +173,13 @@ def grid_features(
     return GridFeatures(axes, load, kernel, size)
 
 
-def things_of(world: World) -> tuple[Thing, ...]:
+def things_of(world: World) -> tuple[SceneObject, ...]:
     """Return what stands in a world before anything moves."""
     things = []
     for thing in world.scene.objects:
         if isinstance(thing, PushableBox):
             things.append(
-                Thing(
+                SceneObject(
                     name='box',
                     shape='box',
                     position=np.array(thing.position_m),
@@ -189,7 +189,7 @@ def things_of(world: World) -> tuple[Thing, ...]:
         elif isinstance(thing, Door):
             position, orientation = _door_pose(thing, np.array([thing.open_rad]))
             things.append(
-                Thing(
+                SceneObject(
                     name='door',
                     shape='box',
                     position=position[0],

@@ -11,7 +11,7 @@ import numpy as np
 
 from reward_learning_ros.core.domain import BOX, KINDS, UNIT_NONNEGATIVE, ThetaDomain
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.core.scenery import ROLES, SHAPES, Thing
+from reward_learning_ros.core.scenery import ROLES, SHAPES, SceneObject
 from reward_learning_ros.core.task import Task, TrajectorySpace
 from reward_learning_ros.core.yaml_text import YamlError, read_yaml
 from reward_learning_ros.tasks.fields import Fields, TaskFileError
@@ -225,7 +225,7 @@ def _presets(fields: Fields, names: tuple[str, ...]) -> dict[str, np.ndarray]:
     return found
 
 
-def _scene(fields: Fields) -> tuple[Thing, ...]:
+def _scene(fields: Fields) -> tuple[SceneObject, ...]:
     if not fields.has('scene'):
         return ()
     things = []
@@ -237,7 +237,7 @@ def _scene(fields: Fields) -> tuple[Thing, ...]:
             raise entry.error('size', f'is {size}; it must be above 0 each')
         entry.finish()
         things.append(
-            Thing(
+            SceneObject(
                 name=name,
                 shape=shape,
                 role=role,

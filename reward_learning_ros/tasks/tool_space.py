@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from reward_learning_ros.arm.scenes import load_scene
 from reward_learning_ros.arm.world import Outcome, World
-from reward_learning_ros.arm.worlds import load_scene
 from reward_learning_ros.core.task import Task, TrajectorySpace
 from reward_learning_ros.tasks.simulated import (
     Array,

@@ -13,8 +13,7 @@ from reward_learning_ros.arm.simulation import SimulatedArm
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
 from reward_learning_ros.interface import JointTrajectory, Plan, PlaybackState
 from reward_learning_ros.playback.configuration import PlaybackParameters
-from reward_learning_ros.playback.motion import Command
-from reward_learning_ros.playback.speed_scaling import Now
+from reward_learning_ros.playback.motion import Command, Now
 from reward_learning_ros.playback.state_machine import Playback
 
 TICK_CYCLES = 20

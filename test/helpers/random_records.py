@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from reward_learning_ros.core.scenery import ROLES, SHAPES, SceneObject
 from reward_learning_ros.interface import (
     ContactReport,
     Correction,
@@ -24,11 +25,9 @@ from reward_learning_ros.interface import (
     PlaybackStatus,
     PoseReading,
     RecorderStatus,
-    SceneObject,
     SessionEnd,
     SessionState,
     SessionStatus,
-    Shape,
     ThetaSamples,
     ThetaSummary,
     WrenchReading,
@@ -272,11 +271,11 @@ def wrench_reading(rng: np.random.Generator) -> WrenchReading:
 def scene_object(rng: np.random.Generator) -> SceneObject:
     return SceneObject(
         name='table',
-        shape=list(Shape)[rng.integers(len(Shape))],
+        shape=str(rng.choice(SHAPES)),
+        role=str(rng.choice(ROLES)),
         position=vectors(rng, 3),
         size=rng.uniform(0.01, 1.0, size=3),
         orientation=quaternions(rng),
-        color=rng.uniform(size=4),
     )
 
 

@@ -16,10 +16,9 @@ from reward_learning_ros.interface import (
     PlaybackStatus,
     SessionStatus,
 )
-from reward_learning_ros.interface.contact import contact_diagnostic_of
-from reward_learning_ros.interface.inference_status import inference_diagnostic_of
-from reward_learning_ros.interface.participant_status import participant_diagnostic_of
-from reward_learning_ros.interface.session_status import session_diagnostic_of
+from reward_learning_ros.interface.correction import contact_diagnostic_of
+from reward_learning_ros.interface.status import participant_diagnostic_of, session_diagnostic_of
+from reward_learning_ros.interface.theta import inference_diagnostic_of
 from reward_learning_ros.learning import Learner, LearningParameters, learn
 from reward_learning_ros.learning.inference_result import tool_paths_of
 from reward_learning_ros.parameters import to_mapping

@@ -7,8 +7,7 @@ import pytest
 from helpers.franka_services import BROADCASTER, CONTROLLER, FrankaServices, require_types
 from std_srvs.srv import SetBool, Trigger
 
-from reward_learning_ros.arm.collision import CollisionParameters
-from reward_learning_ros.arm.recovery import STEPS
+from reward_learning_ros.arm.franka import STEPS, CollisionParameters
 from reward_learning_ros.cli.main import main
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.arm_recovery import Recovery

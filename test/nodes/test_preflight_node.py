@@ -14,7 +14,7 @@ from reward_learning_ros.arm import simulation_kernels as kernels
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.arm.simulation import SimulatedArm
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
-from reward_learning_ros.playback.sign_test import SignTest
+from reward_learning_ros.playback.preflight import SignTest
 
 
 def pushed_sign_test(external_sign: int) -> SignTest:

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from reward_learning_ros.arm.franka_release import FrankaReleaseError
+from reward_learning_ros.arm.franka import FrankaReleaseError
 from reward_learning_ros.session.description import NodeDescription, SessionDescription
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.node_parameters.trajectory_playback import (

@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from reward_learning_ros.arm.robot_mode import RobotMode
+from reward_learning_ros.arm.description import RobotMode
 from reward_learning_ros.interface import PlaybackState
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import plan_to_message

@@ -11,7 +11,7 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import Joy
 
 from reward_learning_ros.nodes import names
-from reward_learning_ros.parameters.correcting import JOY
+from reward_learning_ros.parameters.shared import JOY
 from reward_learning_ros.recording.session_history import read_recording
 from reward_learning_ros.sensing.teleoperation import TeleoperationParameters
 from reward_learning_ros.session.folder import SessionFolder

@@ -6,8 +6,8 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 
 from reward_learning_ros.interface import ContactReport, PassCorrections, RecorderStatus
-from reward_learning_ros.interface.contact import contact_diagnostic_of
-from reward_learning_ros.interface.recorder_status import recorder_diagnostic_of
+from reward_learning_ros.interface.correction import contact_diagnostic_of
+from reward_learning_ros.interface.status import recorder_diagnostic_of
 from reward_learning_ros.nodes.conversions.basics import (
     duration_message,
     header_message,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from reward_learning_ros.interface import InferenceStatus, ParticipantStatus
-from reward_learning_ros.interface.inference_status import inference_diagnostic_of
-from reward_learning_ros.interface.participant_status import participant_diagnostic_of
+from reward_learning_ros.interface.status import participant_diagnostic_of
+from reward_learning_ros.interface.theta import inference_diagnostic_of
 from reward_learning_ros.nodes.conversions.diagnostics import diagnostic_to_message
 
 

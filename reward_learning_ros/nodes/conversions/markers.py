@@ -8,12 +8,11 @@ import numpy as np
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
+from reward_learning_ros.core.scenery import SceneObject
 from reward_learning_ros.interface import (
     Correction,
     PassCorrections,
     Plan,
-    SceneObject,
-    Shape,
 )
 from reward_learning_ros.interface.records import FloatArray, RecordError
 from reward_learning_ros.nodes.conversions.basics import (
@@ -34,10 +33,17 @@ LEAST_ARROW_LENGTH = 0.001
 # Times are on nanoseconds, but not all of them are floating-point numbers.
 _SAME_TIME_SEC = 1e-6
 
+# By the role of an object.
+_ROLE_COLORS = {
+    'goal': (0.2, 0.7, 0.3, 0.5),
+    'obstacle': (0.8, 0.2, 0.2, 0.6),
+    'object': (0.6, 0.6, 0.6, 0.9),
+    'person': (0.9, 0.7, 0.5, 0.7),
+}
 _SHAPES = {
-    Shape.BOX: Marker.CUBE,
-    Shape.SPHERE: Marker.SPHERE,
-    Shape.CYLINDER: Marker.CYLINDER,
+    'box': Marker.CUBE,
+    'sphere': Marker.SPHERE,
+    'cylinder': Marker.CYLINDER,
 }
 
 
@@ -105,18 +111,18 @@ def _shifts(plan: Plan, corrections: PassCorrections | Correction) -> FloatArray
 
 
 def scene_markers(frame_id: str, objects: Sequence[SceneObject]) -> list[Marker]:
-    """Return the things of a scene as solid shapes, each under its name."""
+    """Return the objects of a scene as solid shapes, each under its name."""
     markers = []
-    for index, thing in enumerate(objects):
+    for index, each in enumerate(objects):
         marker = Marker(
             header=header_message(0, frame_id),
-            ns=f'scene/{thing.name}',
+            ns=f'scene/{each.name}',
             id=index,
-            type=_SHAPES[thing.shape],
+            type=_SHAPES[each.shape],
             action=Marker.ADD,
-            pose=pose_message(thing.position, thing.orientation),
-            scale=vector_message(thing.size),
-            color=_color(thing.color.tolist()),
+            pose=pose_message(each.position, each.orientation),
+            scale=vector_message(each.size),
+            color=_color(_ROLE_COLORS[each.role]),
         )
         markers.append(marker)
     return markers

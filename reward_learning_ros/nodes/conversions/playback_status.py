@@ -6,7 +6,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Vector3Stamped
 
 from reward_learning_ros.interface import Deformation, PlaybackStatus
-from reward_learning_ros.interface.playback_status import diagnostic_of
+from reward_learning_ros.interface.plan import diagnostic_of
 from reward_learning_ros.nodes.conversions.basics import header_message, vector_message
 from reward_learning_ros.nodes.conversions.diagnostics import diagnostic_to_message
 

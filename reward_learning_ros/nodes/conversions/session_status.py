@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from reward_learning_ros.interface import SessionStatus
-from reward_learning_ros.interface.session_status import session_diagnostic_of
+from reward_learning_ros.interface.status import session_diagnostic_of
 from reward_learning_ros.nodes.conversions.diagnostics import diagnostic_to_message
 
 

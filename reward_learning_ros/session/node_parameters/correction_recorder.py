@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reward_learning_ros.parameters import ParameterError, parameter
-from reward_learning_ros.parameters.correcting import correction_source_parameter
+from reward_learning_ros.parameters.shared import correction_source_parameter
 from reward_learning_ros.sensing.contact import ContactParameters
 from reward_learning_ros.sensing.displacement import DisplacementParameters
 from reward_learning_ros.sensing.live import LiveParameters

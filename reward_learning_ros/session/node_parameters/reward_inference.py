@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reward_learning_ros.learning.learning_parameters import LearningParameters
 from reward_learning_ros.parameters import parameter
-from reward_learning_ros.parameters.inference_options import (
+from reward_learning_ros.parameters.shared import (
     AT_ONCE,
     BETWEEN_PASSES,
     replan_parameter,

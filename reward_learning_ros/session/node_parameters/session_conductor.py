@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
-from reward_learning_ros.parameters.arms import ARMS, FRANKA, SIMULATED
-from reward_learning_ros.parameters.shared_thresholds import WATCH_TIMEOUT_SEC
+from reward_learning_ros.parameters.shared import ARMS, FRANKA, SIMULATED, WATCH_TIMEOUT_SEC
 
 EVERY_PASS = 'every_pass'
 FIRST_PASS = 'first_pass'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reward_learning_ros.arm.controllers import ARM_CONTROLLER
+from reward_learning_ros.arm.franka import ARM_CONTROLLER
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
 from reward_learning_ros.recording.growing_mcap import COMPRESSIONS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reward_learning_ros.parameters import ParameterError, parameter
-from reward_learning_ros.parameters.shared_thresholds import WATCH_TIMEOUT_SEC
+from reward_learning_ros.parameters.shared import WATCH_TIMEOUT_SEC
 from reward_learning_ros.playback.configuration import PlaybackParameters
 from reward_learning_ros.playback.preflight import PreflightParameters
 

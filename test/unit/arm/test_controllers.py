@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from reward_learning_ros.arm.collision import CollisionParameters, collision_request
-from reward_learning_ros.arm.controllers import (
+from reward_learning_ros.arm.description import franka_arm
+from reward_learning_ros.arm.franka import (
     ARM_CONTROLLER,
+    COMPLIANT_STIFFNESS_NM,
     STATE_BROADCASTER,
+    CollisionParameters,
+    collision_request,
     joint_prefix,
     spawner_command,
     write_controllers,
 )
-from reward_learning_ros.arm.description import franka_arm
-from reward_learning_ros.arm.impedance import COMPLIANT_STIFFNESS_NM
 from reward_learning_ros.parameters import ParameterError
 from tools.pins import ROOT
 

@@ -7,10 +7,10 @@ import mujoco
 import numpy as np
 import pinocchio
 import pytest
+from helpers.urdf import urdf
 
 from reward_learning_ros.arm.description import FR3, ArmDescription, Inertial, franka_arm
 from reward_learning_ros.arm.mjcf import mjcf, torque_actuators
-from reward_learning_ros.arm.urdf import urdf
 from reward_learning_ros.core.errors import InvalidInputError
 
 # a, d, alpha of Craig's modified Denavit-Hartenberg convention, as Franka publishes them.

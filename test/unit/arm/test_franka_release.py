@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reward_learning_ros.arm.franka_release import FrankaReleaseError, check_release, release_in
+from reward_learning_ros.arm.franka import FrankaReleaseError, check_release, release_in
 
 
 @pytest.mark.parametrize('release', [(2, 2, 0), (2, 5, 0), (3, 2, 0), (3, 4, 0), (4, 0, 0)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from reward_learning_ros.arm.chain import Gravity
 from reward_learning_ros.arm.description import FR3
-from reward_learning_ros.arm.gravity import Gravity
 from reward_learning_ros.arm.mjcf import mjcf
 
 mujoco = pytest.importorskip('mujoco')

@@ -6,7 +6,7 @@ import pytest
 
 from reward_learning_ros.arm.description import FR3, franka_arm
 from reward_learning_ros.arm.mjcf import impedance_actuators, mjcf, torque_actuators
-from reward_learning_ros.arm.worlds import SCENES, load_scene
+from reward_learning_ros.arm.scenes import SCENES, load_scene
 from reward_learning_ros.core.errors import InvalidInputError
 
 

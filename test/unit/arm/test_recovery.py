@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reward_learning_ros.arm.recovery import (
+from reward_learning_ros.arm.franka import (
     STEPS,
     RecoveryRefusedError,
     RecoverySequence,

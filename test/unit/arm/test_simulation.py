@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from reward_learning_ros.arm import simulation_kernels as kernels
-from reward_learning_ros.arm.impedance import (
+from reward_learning_ros.arm.chain import LinkFrames
+from reward_learning_ros.arm.description import RobotMode
+from reward_learning_ros.arm.franka import (
     COMPLIANT,
     FRANKA_DAMPING_NM_S,
     FRANKA_STIFFNESS_NM,
 )
-from reward_learning_ros.arm.link_frames import LinkFrames
-from reward_learning_ros.arm.robot_mode import RobotMode
+from reward_learning_ros.arm.simulated_controller import TrajectoryRefusedError
 from reward_learning_ros.arm.simulation import SimulatedArm
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
-from reward_learning_ros.arm.trajectory_follower import TrajectoryRefusedError
 from reward_learning_ros.core.errors import RewardLearningError, UnknownNameError
 from reward_learning_ros.interface import JointTrajectory
 from reward_learning_ros.parameters import ParameterError

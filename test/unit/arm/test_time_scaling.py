@@ -8,16 +8,14 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from reward_learning_ros.arm import time_scaling
+from reward_learning_ros.arm import joint_trajectory
 from reward_learning_ros.arm import timing_kernels as kernels
-from reward_learning_ros.arm.curve import progress, time_fractions
+from reward_learning_ros.arm.curve import MAX_POSES, progress, time_fractions
 from reward_learning_ros.arm.description import FR3
-from reward_learning_ros.arm.joint_trajectory import MotionState
+from reward_learning_ros.arm.joint_trajectory import MAX_CANDIDATES, MotionState
 from reward_learning_ros.arm.kinematics import Kinematics, Reason, UnreachablePlanError
 from reward_learning_ros.arm.limits import ArmLimits, LimitError, check_set_points
-from reward_learning_ros.arm.time_scaling import MAX_CANDIDATES
 from reward_learning_ros.arm.timing import plan_joint_motion, plan_motion, time_path
-from reward_learning_ros.arm.tool_path import MAX_POSES
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 
 KINEMATICS = Kinematics()
@@ -90,7 +88,7 @@ class Work:
     def __init__(self, monkeypatch):
         self.candidates = 0
         # Not in the kernels' own module: they would be compiled to call what stands there.
-        monkeypatch.setattr(time_scaling, 'kernels', self)
+        monkeypatch.setattr(joint_trajectory, 'kernels', self)
 
     def __getattr__(self, name):
         return getattr(kernels, name)
@@ -184,7 +182,7 @@ def test_where_a_joint_turns_round_between_samples_it_is_checked_too():
     assert reached < seen - 5e-6
 
     def demanded(lower_rad):
-        bounds = time_scaling._bounds(LIMITS[0.3])
+        bounds = joint_trajectory._bounds(LIMITS[0.3])
         bounds.lower_rad[3] = lower_rad
         return kernels.demanded_scaling(course, fractions, KINEMATICS.chain, bounds, 0, False)[0]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from reward_learning_ros.arm.description import FR3
-from reward_learning_ros.arm.trajectory_follower import TrajectoryFollower, TrajectoryRefusedError
+from reward_learning_ros.arm.simulated_controller import TrajectoryFollower, TrajectoryRefusedError
 from reward_learning_ros.interface import JointTrajectory
 
 NAMES = FR3.joint_names

@@ -10,8 +10,8 @@ from scipy.stats import spearmanr
 from reward_learning_ros.arm.curve import travel
 from reward_learning_ros.arm.description import FR3, franka_arm
 from reward_learning_ros.arm.kinematics import Kinematics
+from reward_learning_ros.arm.scenes import SCENES, Button, Door, PushableBox, Scene, load_scene
 from reward_learning_ros.arm.world import DRIVERS, UnreachableTrajectoryError, World
-from reward_learning_ros.arm.worlds import SCENES, Button, Door, PushableBox, Scene, load_scene
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError, install_command
 
 EMPTY_TABLE = Scene(name='empty', table_height_m=0.0)
@@ -264,7 +264,7 @@ def test_without_mujoco_only_the_world_is_missing_and_says_how_to_get_it():
         'sys.modules["mujoco"] = None\n'
         'from reward_learning_ros.arm import kinematics, timing, urdf, mjcf\n'
         'from reward_learning_ros.arm.world import World\n'
-        'from reward_learning_ros.arm.worlds import load_scene\n'
+        'from reward_learning_ros.arm.scenes import load_scene\n'
         'from reward_learning_ros.core.errors import MissingExtraError\n'
         'try:\n'
         '    World(scene=load_scene("push"))\n'

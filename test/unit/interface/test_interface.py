@@ -25,15 +25,13 @@ from reward_learning_ros.interface import (
     participant_status_from_message,
     recorder_status_from_message,
 )
-from reward_learning_ros.interface.contact import contact_diagnostic_of
-from reward_learning_ros.interface.inference_status import inference_diagnostic_of
-from reward_learning_ros.interface.participant_status import participant_diagnostic_of
-from reward_learning_ros.interface.recorder_status import recorder_diagnostic_of
+from reward_learning_ros.interface.correction import contact_diagnostic_of
+from reward_learning_ros.interface.status import participant_diagnostic_of, recorder_diagnostic_of
+from reward_learning_ros.interface.theta import inference_diagnostic_of
 
 MAKERS = {
     **random_records.ALL,
     'correction': random_records.correction,
-    'scene_object': random_records.scene_object,
 }
 CASES = [(name, seed) for name in MAKERS for seed in range(5)]
 # How many features there are, only the task knows.
@@ -161,9 +159,6 @@ def test_times_must_increase_from_zero_by_at_least_a_nanosecond(times, row):
         ('diagnostic', {'level': 7}),
         ('diagnostic', {'name': ''}),
         ('diagnostic_report', {'diagnostics': ()}),
-        ('scene_object', {'size': [0.1, 0.0, 0.1]}),
-        ('scene_object', {'color': [0.1, 0.0, 0.1, 1.5]}),
-        ('scene_object', {'shape': 'cone'}),
     ],
 )
 def test_a_bad_value_is_refused_with_its_field(name, changes):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reward_learning_ros.arm.description import FR3
-from reward_learning_ros.arm.impedance import FRANKA_STIFFNESS_NM
+from reward_learning_ros.arm.franka import FRANKA_STIFFNESS_NM
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.playback.configuration import PlaybackParameters
 from reward_learning_ros.playback.preflight import (

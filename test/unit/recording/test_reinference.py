@@ -24,7 +24,7 @@ from reward_learning_ros.interface import (
     PassCorrections,
     data_digest,
 )
-from reward_learning_ros.interface.inference_status import inference_diagnostic_of
+from reward_learning_ros.interface.theta import inference_diagnostic_of
 from reward_learning_ros.learning import Learner, LearningParameters, learn
 from reward_learning_ros.learning.inference_result import tool_paths_of
 from reward_learning_ros.recording.bag_errors import BagError

@@ -15,7 +15,7 @@ from reward_learning_ros import core
 from reward_learning_ros.cli.main import main, make_parser
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import from_arguments
-from reward_learning_ros.parameters.arguments import from_texts
+from reward_learning_ros.parameters.sources import from_texts
 from reward_learning_ros.session.session_parameters import SessionParameters
 from reward_learning_ros.study.ledger import DONE, EXCLUDED, RUNNING, Ledger
 from reward_learning_ros.study.tidy import session_path, theta_rows, trial_rows, wanted_theta

@@ -1,10 +1,31 @@
-"""Choices about the inference that several configurations offer, each said once."""
+"""Parameters and values that several configurations share, each defined once."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from reward_learning_ros.parameters.specification import parameter
+
+SIMULATED = 'simulated'
+FRANKA = 'franka'
+ARMS = (SIMULATED, FRANKA)
+
+
+KINESTHETIC, JOY, TWIST = 'kinesthetic', 'joy', 'twist'
+
+
+def correction_source_parameter() -> Any:
+    """Return the field for what the person corrects with."""
+    return parameter(
+        KINESTHETIC,
+        description='What the person corrects with: the hand on the arm, a joystick, or velocity '
+        'commands (SpaceMouse, MoveIt Servo)',
+        choices=(KINESTHETIC, JOY, TWIST),
+    )
+
 
 # Models of the person: the one for whole passes (`core.PASS_MODEL`), and the paper's.
 PASS, PAPER = 'pass', 'paper'
@@ -84,3 +105,24 @@ def replan_parameter() -> Any:
         'in the middle of a pass, which cuts off what the person was about to teach',
         choices=(BETWEEN_PASSES, AT_ONCE),
     )
+
+
+# Torque over all joints with which a contact begins.
+DETECTION_TORQUE_NM = 0.8
+# External torque of each joint at which playback holds the arm.
+STOP_TORQUE_NM = (25.0, 25.0, 25.0, 25.0, 9.0, 9.0, 9.0)
+# External torque of each joint, and force at the tool, at which the arm stops in a reflex.
+REFLEX_TORQUE_NM = (35.0, 35.0, 35.0, 35.0, 12.0, 12.0, 12.0)
+REFLEX_FORCE_N = 70.0
+# Farthest live shift of a plan: nobody tells playback of a larger one, and it takes none.
+LARGEST_SHIFT_M = 0.6
+# How long a watched node may be silent, before the session waits for it and playback holds.
+WATCH_TIMEOUT_SEC = 2.5
+# A vector shortened to a limit must not exceed it by a rounding error.
+_ROUNDING = 1e-9
+
+
+def limited(vector: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
+    """Return the vector, shortened to a length of `largest` if it is longer."""
+    size = float(np.linalg.norm(vector))
+    return vector * (largest * (1.0 - _ROUNDING) / size) if size > largest else vector
