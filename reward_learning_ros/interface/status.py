@@ -7,9 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reward_learning_ros.interface.correction import PassCorrections
 from reward_learning_ros.interface.records import (
     FloatArray,
     MessageError,
@@ -17,6 +16,10 @@ from reward_learning_ros.interface.records import (
     reading,
     stamp_ns_of,
 )
+
+if TYPE_CHECKING:
+    # A contact is told as a status, so corrections import this module.
+    from reward_learning_ros.interface.correction import PassCorrections
 
 STATUS_TYPE = 'diagnostic_msgs/DiagnosticStatus'
 ARRAY_TYPE = 'diagnostic_msgs/DiagnosticArray'
