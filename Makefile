@@ -28,7 +28,7 @@ PORT ?= 8000
 RESULTS = $(if $(BUILD),--output "$(BUILD)/benchmarks")
 
 .DEFAULT_GOAL := help
-.PHONY: help session environment test test-repeat test-fresh test-interpreted \
+.PHONY: help session console environment test test-repeat test-fresh test-interpreted \
 	test-matrix test-matrix-one bench acceptance faults gallery diagrams colcon lint types format \
 	size doctor pins clean docs docs-serve
 
@@ -41,7 +41,11 @@ help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
 session:  ## a session with the simulated arm and participant
-	@$(COMPILED) session --in-build reward_learning session $(ARGS)
+	@$(COMPILED) $(if $(findstring --console,$(ARGS)),console,session) \
+		--in-build reward_learning session $(ARGS)
+
+console:  ## the page in the browser: run a session, watch it, pull the simulated arm
+	@$(COMPILED) console --in-build reward_learning console $(ARGS)
 
 environment:  ## install what a session needs, or the layers that WITH names; tell where
 	@$(COMPILED) $(WITH)

@@ -36,8 +36,18 @@ EXTRAS = {
         'distributed>=2023.1',
         'statsmodels>=0.13',
     ],
+    # The page in the browser.
+    'console': ['nicegui>=3.0', 'fastapi>=0.100', 'uvicorn>=0.23'],
     # Pinocchio (pin) is what the kinematics and dynamics are compared with.
-    'test': ['pytest>=7', 'pytest-xdist>=3', 'pytest-timeout>=2', 'hypothesis>=6', 'pin>=2.7'],
+    # Playwright drives the browser of the system in the tests of the console.
+    'test': [
+        'pytest>=7',
+        'pytest-xdist>=3',
+        'pytest-timeout>=2',
+        'hypothesis>=6',
+        'pin>=2.7',
+        'playwright>=1.40',
+    ],
     # What the rate of rollouts is compared with; there are no wheels for later Pythons.
     'bench': ["pybullet>=3.2 ; python_version < '3.12'"],
     'colcon': ['colcon-common-extensions'],
@@ -50,7 +60,7 @@ setup(
     name=PACKAGE,
     version='0.1.0',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
-    package_data={PACKAGE: ['py.typed']},
+    package_data={PACKAGE: ['py.typed', 'console/assets/*']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (SHARE, ['package.xml']),

@@ -32,9 +32,10 @@ class Layer(NamedTuple):
 LAYERS = {
     SESSION: Layer('sim'),
     'study': Layer('study', (SESSION,)),
+    'console': Layer('console', (SESSION,)),
     'colcon': Layer('colcon', (SESSION,)),
-    'test': Layer('test', (SESSION, 'study', 'colcon')),
-    'bench': Layer('bench', (SESSION, 'study', 'colcon', 'test')),
+    'test': Layer('test', (SESSION, 'study', 'console', 'colcon')),
+    'bench': Layer('bench', (SESSION, 'study', 'console', 'colcon', 'test')),
     'types': Layer('types', (SESSION,)),
     'docs': Layer('docs', (SESSION,)),
     'lint': Layer('lint'),

@@ -85,12 +85,15 @@ def _run_nodes(
     given: SessionParameters, resume: Path | None, domain: int, console: Console
 ) -> SessionFolder:
     """Run the nodes of a session until it has ended, and return its folder."""
+    from reward_learning_ros.console.running import require_nicegui
     from reward_learning_ros.session.description import begin
     from reward_learning_ros.session.lock import session_lock
     from reward_learning_ros.tasks import load_task
 
     who = f'{given.study}/{given.participant} in {Path(given.sessions).absolute()}'
     with session_lock(domain, given.namespace, who) as lock:
+        if given.console:
+            require_nicegui()
         folder, config, description = begin(given, resume)
         lock.words = str(folder.path)
         try:
@@ -132,6 +135,7 @@ def _conduct(
     from rclpy.context import Context
     from rclpy.executors import SingleThreadedExecutor
 
+    from reward_learning_ros.console.opening import open_console
     from reward_learning_ros.learning.inference_result import tool_paths_of
     from reward_learning_ros.nodes.session_monitor import SessionMonitorNode
     from reward_learning_ros.session.node_parameters.session_conductor import (
@@ -170,6 +174,9 @@ def _conduct(
             SessionTerminal(console, title) as terminal,
             Supervisor(description, folder, terminal.say) as supervisor,
         ):
+            if config.console:
+                for line in open_console(config):
+                    terminal.say(line)
             if not config.has_simulated_participant:
                 for line in operating_lines(
                     is_simulated_arm=config.arm == SIMULATED,

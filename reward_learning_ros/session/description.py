@@ -24,6 +24,10 @@ from reward_learning_ros.participant.decisions import ParticipantParameters, wan
 from reward_learning_ros.recording.bag_errors import BagError
 from reward_learning_ros.recording.bag_writer import existing_files
 from reward_learning_ros.session.folder import SessionFolder, open_folder
+from reward_learning_ros.session.node_parameters.console import (
+    CONSOLE,
+    ConsoleParameters,
+)
 from reward_learning_ros.session.node_parameters.correction_recorder import (
     CorrectionRecorderParameters,
 )
@@ -71,6 +75,7 @@ _RVIZ = 'rviz2'
 _FAST_STATE_RATE_HZ = 200
 _FAST_CLOCK_RATE_HZ = 100
 _LATE_HAND_SEC = 1.0
+_LATE_MOUSE_SEC = 0.3
 # Between the end of a recording and what goes on with it, in simulated time.
 _BETWEEN_RUNS_SEC = 1.0
 # Seconds of a stamp have 32 bits: a recording that goes on until then is damaged.
@@ -221,6 +226,8 @@ def describe(
     ]
     if config.rviz:
         nodes.append(_rviz(config))
+    if config.console:
+        nodes.append(_console(config))
     bringup = _bringup(config, chosen[PLAYBACK])
     return SessionDescription(nodes=tuple(nodes), bringup=bringup)
 
@@ -297,6 +304,9 @@ def _simulated_arm(config: SessionParameters) -> dict[str, Any]:
     if config.has_simulated_participant:
         # They say when they let go; a message of theirs that is late is no release.
         parameters['push_timeout_sec'] = _LATE_HAND_SEC
+    elif config.is_pulled_on_page:
+        # So does the page, or its console in its place.
+        parameters['push_timeout_sec'] = _LATE_MOUSE_SEC
     if config.uses_simulated_time:
         parameters |= {
             'clock': SIMULATED_CLOCK,
@@ -322,7 +332,7 @@ def _told_parameters(config: SessionParameters, names: Iterable[str]) -> dict[st
     if not file:
         return told
     # One that this session lacks, such as the simulated participant, may be in it all the same.
-    check_nodes(file, (*PARAMETERS_OF_NODES, _RVIZ))
+    check_nodes(file, (*PARAMETERS_OF_NODES, CONSOLE, _RVIZ))
     for name, values in told.items():
         values |= mapping_from_file(PARAMETERS_OF_NODES[name], file, node=name)
         refuse_protected(file, name, values)
@@ -363,6 +373,20 @@ def _described(
         namespace=config.namespace,
         parameters=parameters,
         remappings=_clock_remappings(config),
+    )
+
+
+def _console(config: SessionParameters) -> NodeDescription:
+    parameters: dict[str, Any] = {
+        'port': config.console_port,
+        'sessions': str(Path(config.sessions).absolute()),
+    }
+    if config.parameters_file:
+        parameters |= mapping_from_file(ConsoleParameters, config.parameters_file, node=CONSOLE)
+    # A bad value is refused here, before anything is started.
+    from_mapping(ConsoleParameters, parameters)
+    return NodeDescription(
+        executable=CONSOLE, name=CONSOLE, namespace=config.namespace, parameters=parameters
     )
 
 

@@ -13,10 +13,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
-from reward_learning_ros.session.description import PACKAGE, NodeDescription
+from reward_learning_ros.session.node_parameters.console import CONSOLE
+
+if TYPE_CHECKING:
+    from reward_learning_ros.session.description import NodeDescription
+
+PACKAGE = 'reward_learning_ros'
 
 # How much of a log is read for a node's last words.
 _TAIL_BYTES = 4096
@@ -38,7 +43,8 @@ def command_of(node: NodeDescription) -> list[str]:
     """
     if node.package == PACKAGE:
         # By module: this needs no installed executable, and takes this very Python.
-        command = [sys.executable, '-m', f'{PACKAGE}.nodes.{node.executable}']
+        module = CONSOLE if node.executable == CONSOLE else f'nodes.{node.executable}'
+        command = [sys.executable, '-m', f'{PACKAGE}.{module}']
     else:
         ros2 = shutil.which('ros2')
         if ros2 is None:

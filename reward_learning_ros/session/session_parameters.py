@@ -27,6 +27,7 @@ from reward_learning_ros.parameters.shared import (
     replan_parameter,
 )
 from reward_learning_ros.participant.people import KINDS, PURPOSEFUL
+from reward_learning_ros.session.node_parameters.console import DEFAULT_PORT
 from reward_learning_ros.session.node_parameters.session_conductor import (
     CONSENTS,
     EVERY_PASS,
@@ -123,7 +124,7 @@ class SessionParameters(Parameters):
         '',
         description='Who lets the arm move: a person before every pass (session/begin), before '
         'the first one and after every stop, or nobody; unset, it is every_pass with a real arm, '
-        'where none is refused, and none with a simulated one',
+        'where none is refused, or where a person pulls on the page of the console, and else none',
         choices=('', *CONSENTS),
     )
     seed: int = parameter(0, description='Seed of all random numbers', minimum=0)
@@ -137,6 +138,14 @@ class SessionParameters(Parameters):
         maximum=100.0,
     )
     rviz: bool = parameter(False, description='Whether to open RViz')
+    console: bool = parameter(
+        False,
+        description='Whether to serve the console: the page in the browser from which the session '
+        'is watched and run, and the simulated arm is pulled',
+    )
+    console_port: int = parameter(
+        DEFAULT_PORT, description='Port of the console', minimum=1024, maximum=65535
+    )
     namespace: str = parameter('', description='Namespace of all nodes', is_namespace=True)
     robot_type: str = parameter(
         'fr3', description='Kind of the Franka arm, as franka_ros2 names it'
@@ -193,7 +202,12 @@ class SessionParameters(Parameters):
     @property
     def uses_simulated_time(self) -> bool:
         """Whether the nodes follow the simulated arm's clock instead of the wall's."""
-        return self.arm == SIMULATED and not self.realtime
+        return self.arm == SIMULATED and not self.realtime and not self.is_pulled_on_page
+
+    @property
+    def is_pulled_on_page(self) -> bool:
+        """Whether a person pulls the simulated arm with the mouse: at the pace of a person."""
+        return self.console and self.arm == SIMULATED and not self.has_simulated_participant
 
     @property
     def has_simulated_participant(self) -> bool:
@@ -203,7 +217,8 @@ class SessionParameters(Parameters):
     @property
     def consent_rule(self) -> str:
         """Who lets the arm move."""
-        return self.consent or (NO_CONSENT if self.arm == SIMULATED else EVERY_PASS)
+        needs_nobody = self.arm == SIMULATED and not self.is_pulled_on_page
+        return self.consent or (NO_CONSENT if needs_nobody else EVERY_PASS)
 
     @property
     def passes_limit(self) -> int:

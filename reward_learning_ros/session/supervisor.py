@@ -23,6 +23,7 @@ from reward_learning_ros.session.description import (
     SessionDescription,
 )
 from reward_learning_ros.session.folder import SessionFolder
+from reward_learning_ros.session.node_parameters.console import CONSOLE
 from reward_learning_ros.session.node_parameters.trajectory_playback import (
     TrajectoryPlaybackParameters,
 )
@@ -126,6 +127,11 @@ class Supervisor:
             words = process.last_words()
             how = f'was killed by {_signal_name(-code)}' if code < 0 else f'ended with code {code}'
             if not may_start_again(code, process.starts, process.name):
+                if process.name == CONSOLE:
+                    # A session needs no page.
+                    self._report(f'{process.name} {how} and stays away: {words}')
+                    del self.processes[process.name]
+                    break
                 raise NodeDiedError(f'{process.name} {how}: {words}')
             self._report(f'{process.name} {how}; it is started again. Its last words: {words}')
             process.start()

@@ -25,11 +25,12 @@ LAYERS = (
     {'recording', 'participant', 'figures'},
     {'session', 'study', 'experiments'},
     {'nodes'},
+    {'console'},
     {'cli'},
 )
 # The public names of `core` include those that load tasks.
 FACADE = ROOT / 'core' / '__init__.py'
-WITHOUT_ROS = sorted(set.union(*LAYERS[:-2]))
+WITHOUT_ROS = sorted(set.union(*LAYERS[:-3]))
 # Without these everything below nodes must work.
 ROS = {
     'rclpy',

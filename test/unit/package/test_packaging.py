@@ -28,6 +28,7 @@ ROSDEP_KEYS = {
     'mcap': None,
     'lz4': None,
     'zstandard': None,
+    'playwright': None,
     'pyyaml': 'python3-yaml',
     'rosbags': 'python3-rosbags-pip',
     'mujoco': 'python3-mujoco-pip',

@@ -1,0 +1,309 @@
+"""What a snapshot means to those who look at it: one state, what is possible, how well it goes."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+
+from reward_learning_ros.console.snapshot import Snapshot
+from reward_learning_ros.core.words import counted
+from reward_learning_ros.interface import PlaybackState, SessionEnd, SessionState
+
+CONDUCTOR = 'session_conductor'
+# Each node says twice a second that it is alive.
+SILENT_SEC = 2.5
+# A node that was away for so long is of an earlier session.
+FORGOTTEN_SEC = 60.0
+
+# A posterior is trusted by what its chains say of each other (Vehtari et al. 2021).
+_MAX_R_HAT = 1.05
+_MIN_ESS = 100.0
+# A person who waits longer between two passes loses the thread.
+_SLOW_SEC = 8.0
+
+_IN_MOTION = (SessionState.DEPARTING, SessionState.PLAYING, SessionState.RETURNING)
+_ENDING = (SessionState.STOPPING, SessionState.CONCLUDING)
+_ENDS = {
+    SessionEnd.ACCEPTED: 'the plan was accepted',
+    SessionEnd.MAX_PASSES: 'all passes were shown',
+    SessionEnd.MAX_CORRECTIONS: 'enough was corrected',
+    SessionEnd.FINISHED: 'the operator ended it',
+}
+
+
+class Light(enum.Enum):
+    """The state of a session, each with a colour of its own."""
+
+    SILENT = 'silent'
+    WAITING = 'waiting'
+    READY = 'ready'
+    MOVING = 'moving'
+    PUSHED = 'pushed'
+    HELD = 'held'
+    INFERRING = 'inferring'
+    ENDED = 'ended'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Headline:
+    """The state in one line.
+
+    Attributes:
+        light: its colour.
+        title: what is going on, in a few words.
+        detail: why, or what is waited for; may be empty.
+    """
+
+    light: Light
+    title: str
+    detail: str = ''
+
+
+class Act(enum.Enum):
+    """What an operator can ask for; the value is the service in lower case."""
+
+    BEGIN = 'session/begin'
+    PAUSE = 'playback/pause'
+    CONTINUE = 'session/continue'
+    HOME = 'session/home'
+    ACCEPT = 'session/accept'
+    UNDO = 'inference/undo'
+    FINISH = 'session/finish'
+    STOP = 'playback/stop'
+    RECOVER = 'session/recover'
+    HAND_OVER = 'session/hand_over'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Possibility:
+    """Whether something can be asked for now.
+
+    Attributes:
+        act: what.
+        obstacle: why not; empty if it can.
+    """
+
+    act: Act
+    obstacle: str = ''
+
+
+class Grade(enum.Enum):
+    """How well something is."""
+
+    GOOD = 'good'
+    FAIR = 'fair'
+    BAD = 'bad'
+    UNKNOWN = 'unknown'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """How well something is, in words."""
+
+    name: str
+    grade: Grade
+    words: str
+
+
+def headline(snapshot: Snapshot, now_sec: float) -> Headline:
+    """Return the state of the session; the first of these that is true."""
+    session = snapshot.session
+    if session is None:
+        return Headline(
+            light=Light.SILENT,
+            title='No session',
+            detail='nothing is heard of a session in this ROS domain',
+        )
+    if session.state is SessionState.ENDED:
+        end = _ENDS.get(session.end, '') if session.end is not None else ''
+        return Headline(light=Light.ENDED, title='The session has ended', detail=end)
+    if _is_silent(snapshot, CONDUCTOR, now_sec):
+        return Headline(
+            light=Light.HELD,
+            title='The session is silent',
+            detail='its conductor was not heard for some seconds; the arm holds without it',
+        )
+    if (stopped := _arm_obstacle(snapshot)) is not None:
+        return Headline(light=Light.HELD, title='The arm has stopped', detail=stopped)
+    if session.state is SessionState.HOLDING:
+        return Headline(light=Light.HELD, title='The arm holds', detail=session.reason)
+    if session.state in _ENDING:
+        return Headline(light=Light.WAITING, title='The session ends', detail=session.reason)
+    if snapshot.recorder is not None and snapshot.recorder.in_contact:
+        return Headline(
+            light=Light.PUSHED, title='Somebody pushes the arm', detail=_progress(snapshot)
+        )
+    if session.state in (*_IN_MOTION, SessionState.HOMING):
+        return Headline(light=Light.MOVING, title=_motion(snapshot), detail=_progress(snapshot))
+    if session.state is SessionState.INFERRING:
+        return Headline(
+            light=Light.INFERRING,
+            title='Learning from the pass',
+            detail=session.reason or 'the next plan is on its way',
+        )
+    if session.state is SessionState.READY:
+        return Headline(
+            light=Light.READY,
+            title=f'Ready for pass {session.passes + 1}',
+            detail='' if snapshot.facts.consent == 'none' else 'the arm waits for your consent',
+        )
+    if session.state is SessionState.AWAY:
+        return Headline(
+            light=Light.WAITING, title='The arm must go home first', detail=session.reason
+        )
+    titles = {
+        SessionState.STARTING: 'Playback is asked to begin',
+        SessionState.RESUMING: 'Playback is asked to go on',
+        SessionState.SENDING_HOME: 'Playback is asked to go home',
+    }
+    return Headline(
+        light=Light.WAITING, title=titles.get(session.state, 'Waiting'), detail=session.reason
+    )
+
+
+def possibilities(snapshot: Snapshot, now_sec: float) -> dict[Act, Possibility]:
+    """Return for each act whether it can be asked for now, and why not."""
+    return {act: Possibility(act=act, obstacle=_obstacle(snapshot, act, now_sec)) for act in Act}
+
+
+def nodes(snapshot: Snapshot, now_sec: float) -> tuple[Judgement, ...]:
+    """Return for each node that was heard whether it lives."""
+    found = []
+    for name, heard_sec in sorted(snapshot.beats.items()):
+        age_sec = now_sec - heard_sec
+        if age_sec > FORGOTTEN_SEC:
+            continue
+        if age_sec > SILENT_SEC:
+            found.append(
+                Judgement(name=name, grade=Grade.BAD, words=f'silent for {age_sec:.0f} s')
+            )
+        else:
+            found.append(Judgement(name=name, grade=Grade.GOOD, words='alive'))
+    return tuple(found)
+
+
+def quality(snapshot: Snapshot) -> tuple[Judgement, ...]:
+    """Return how far θ can be trusted, and how long it took."""
+    status = snapshot.inference
+    if status is None or not status.quality:
+        return (
+            Judgement(name='Posterior', grade=Grade.UNKNOWN, words='nothing was learned yet'),
+            Judgement(name='Latency', grade=Grade.UNKNOWN, words='no inference yet'),
+        )
+    r_hat = _number(status.quality.get('max_r_hat'))
+    ess = _number(status.quality.get('min_ess_bulk'))
+    took_sec = _number(status.quality.get('duration_sec'))
+    return (_posterior(status.fault, status.reasons, r_hat, ess), _latency(took_sec))
+
+
+def _posterior(
+    fault: str, reasons: tuple[str, ...], r_hat: float | None, ess: float | None
+) -> Judgement:
+    numbers = ', '.join(
+        text
+        for text in (
+            '' if r_hat is None else f'R̂ {r_hat:.3f}',
+            '' if ess is None else f'{ess:.0f} effective draws',
+        )
+        if text
+    )
+    if fault:
+        return Judgement(name='Posterior', grade=Grade.BAD, words=fault)
+    if reasons:
+        return Judgement(name='Posterior', grade=Grade.BAD, words='; '.join(reasons))
+    if (r_hat is not None and not r_hat <= _MAX_R_HAT) or (
+        ess is not None and not ess >= _MIN_ESS
+    ):
+        return Judgement(name='Posterior', grade=Grade.FAIR, words=f'rough: {numbers}')
+    return Judgement(name='Posterior', grade=Grade.GOOD, words=f'trusted: {numbers}')
+
+
+def _latency(took_sec: float | None) -> Judgement:
+    if took_sec is None:
+        return Judgement(name='Latency', grade=Grade.UNKNOWN, words='not told')
+    grade = Grade.GOOD if took_sec <= _SLOW_SEC else Grade.FAIR
+    return Judgement(name='Latency', grade=grade, words=f'inferred in {took_sec:.1f} s')
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or '')
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number
+
+
+def _is_silent(snapshot: Snapshot, node: str, now_sec: float) -> bool:
+    return node in snapshot.beats and now_sec - snapshot.beats[node] > SILENT_SEC
+
+
+def _arm_obstacle(snapshot: Snapshot) -> str | None:
+    """Return why the arm follows no commands; None if it does, or nothing is known of it."""
+    arm = snapshot.arm
+    return None if arm is None or not arm.level.value else arm.message
+
+
+def _motion(snapshot: Snapshot) -> str:
+    session, playback = snapshot.session, snapshot.playback
+    state = None if playback is None else playback.state
+    if state is PlaybackState.HOMING:
+        return 'The arm goes home'
+    if state is PlaybackState.APPROACHING:
+        return 'The arm goes to the start of the plan'
+    number = 0 if session is None else session.passes
+    return f'Pass {number}: the arm shows its plan'
+
+
+def _progress(snapshot: Snapshot) -> str:
+    playback = snapshot.playback
+    if playback is None or playback.state is not PlaybackState.PLAYING:
+        return ''
+    return f'{playback.progress * 100.0:.0f} % of the plan'
+
+
+def _obstacle(snapshot: Snapshot, act: Act, now_sec: float) -> str:
+    session, playback = snapshot.session, snapshot.playback
+    if session is None:
+        return 'no session'
+    if session.state is SessionState.ENDED:
+        return 'the session has ended'
+    if _is_silent(snapshot, CONDUCTOR, now_sec) and act.value.startswith('session/'):
+        return 'the session is silent'
+    state = session.state.words
+    if act is Act.BEGIN:
+        if session.state is SessionState.READY:
+            return ''
+        return _because(f'the session is {state}', session.reason)
+    if act is Act.CONTINUE:
+        return '' if session.state is SessionState.HOLDING else 'the arm is not held'
+    if act is Act.HOME:
+        is_away = session.state in (SessionState.AWAY, SessionState.HOLDING)
+        return '' if is_away else 'the arm needs not go home'
+    if act is Act.ACCEPT:
+        return '' if session.passes else 'no pass was shown yet'
+    if act is Act.UNDO:
+        has_learned = snapshot.inference is not None and snapshot.inference.corrections_ns
+        return '' if has_learned else 'nothing was learned yet'
+    if act in (Act.PAUSE, Act.STOP):
+        is_moving = playback is not None and playback.state.is_moving
+        is_paused = playback is not None and playback.state is PlaybackState.PAUSED
+        if is_moving or (act is Act.STOP and is_paused):
+            return ''
+        return 'the arm does not move'
+    if act is Act.RECOVER:
+        return '' if _arm_obstacle(snapshot) is not None else 'the arm has not stopped itself'
+    return ''
+
+
+def _because(text: str, reason: str) -> str:
+    return f'{text}: {reason}' if reason else text
+
+
+def passes_words(snapshot: Snapshot) -> str:
+    """Return how far the session is, in words."""
+    session = snapshot.session
+    if session is None:
+        return ''
+    of = f' of at most {snapshot.facts.max_passes}' if snapshot.facts.max_passes else ''
+    return f'pass {session.passes}{of}, pushed at {counted(session.corrections, "waypoint")}'
