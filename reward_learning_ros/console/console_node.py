@@ -25,8 +25,8 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
+from reward_learning_ros.arm.chain import LinkFrames
 from reward_learning_ros.arm.description import franka_arm
-from reward_learning_ros.arm.link_frames import LinkFrames
 from reward_learning_ros.console.facts import FactsOfSession
 from reward_learning_ros.console.heard import drawing_of, event_of
 from reward_learning_ros.console.meaning import find_prior
