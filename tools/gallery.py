@@ -169,7 +169,7 @@ def _draw_task(name: str, path: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Draw all pictures and write the page that shows them."""
-    from reward_learning_ros.figures.inline_svg import shortened
+    from reward_learning_ros.figures.html_page import shortened
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--output', type=Path, default=GALLERY, metavar='FOLDER')

@@ -20,7 +20,7 @@ from reward_learning_ros.parameters import from_arguments
 
 if TYPE_CHECKING:
     from reward_learning_ros.experiments.published_analysis import Line
-    from reward_learning_ros.recording.published_defects import Defect
+    from reward_learning_ros.recording.published_recordings import Defect
 
 NAME = 'published-study'
 HELP = "analyse the published user study's recordings anew"

@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     if options.task is None:
         _print_tasks()
         return 0
-    from reward_learning_ros.figures import animations, pictures
+    from reward_learning_ros.figures import pictures
     from reward_learning_ros.figures.figure_style import require_matplotlib
     from reward_learning_ros.tasks import load_task
 
@@ -85,10 +85,10 @@ def run(options: argparse.Namespace) -> int:
         suffixes = ['.png'] if task.predict is None else ['.png', '.gif']
         outputs = [Path(f'{task.name}{suffix}') for suffix in suffixes]
     for output in outputs:
-        if output.suffix.lower() == animations.ANIMATION_FORMAT:
+        if output.suffix.lower() == pictures.ANIMATION_FORMAT:
             from reward_learning_ros.core.planner import plan
 
-            animations.animate(task, plan(task, theta, seed=options.seed), output)
+            pictures.animate(task, plan(task, theta, seed=options.seed), output)
         else:
             if output.suffix.lower() not in pictures.PICTURE_FORMATS:
                 raise InvalidInputError(

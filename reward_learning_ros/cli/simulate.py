@@ -166,7 +166,7 @@ class _Output:
 
 def _working_example(config: SimulateParameters, output: _Output) -> dict[str, Any]:
     from reward_learning_ros.experiments import simulation_figures as figures
-    from reward_learning_ros.experiments.simulation_page import example_section
+    from reward_learning_ros.experiments.simulation_report import example_section
     from reward_learning_ros.experiments.working_example import working_example
     from reward_learning_ros.study.tables import write_rows
 
@@ -187,7 +187,7 @@ def _simulations(
 ) -> dict[str, Any]:
     from reward_learning_ros.experiments import simulation_figures as figures
     from reward_learning_ros.experiments.simulation_analysis import analyse_simulations
-    from reward_learning_ros.experiments.simulation_page import analysis_section
+    from reward_learning_ros.experiments.simulation_report import analysis_section
     from reward_learning_ros.experiments.simulations import simulate
 
     folder = output.folder / f'simulations-{setup.budget}-{setup.domain}-seed{setup.seed}'
@@ -213,7 +213,7 @@ def _simulations(
 def _study(config: SimulateParameters, setup: Setup, output: _Output) -> dict[str, Any]:
     from reward_learning_ros.experiments import simulation_figures as figures
     from reward_learning_ros.experiments.simulation_analysis import analyse_study
-    from reward_learning_ros.experiments.simulation_page import analysis_section
+    from reward_learning_ros.experiments.simulation_report import analysis_section
     from reward_learning_ros.experiments.user_study import GOALS, PRESETS, simulate_study
 
     goals = '' if config.goals == PRESETS else f'-{config.goals}'

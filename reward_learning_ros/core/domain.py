@@ -15,6 +15,12 @@ BOX, UNIT, UNIT_NONNEGATIVE = 'box', 'unit', 'unit_nonnegative'
 KINDS = (BOX, UNIT, UNIT_NONNEGATIVE)
 
 
+def unit_vector(*weights: float) -> np.ndarray:
+    """Return weights in proportion, as a vector of length one."""
+    vector = np.array(weights, dtype=np.float64)
+    return np.asarray(vector / np.linalg.norm(vector))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ThetaDomain:
     """The set that θ lies in, with the uniform distribution on it as prior.

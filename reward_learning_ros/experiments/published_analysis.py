@@ -1,4 +1,4 @@
-"""The published user study, analysed anew: every method, for dependent and independent data."""
+"""The published user study, analysed again: every method, for dependent and independent data."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,20 +16,48 @@ from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.core.human_model import InadmissibleCorrectionWarning
 from reward_learning_ros.core.inference import infer
 from reward_learning_ros.core.samplers.base import Settings
+from reward_learning_ros.core.samplers.kernels import Space
+from reward_learning_ros.core.samplers.normalizer import Maximum, Table
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.core.trajectory import CorrectionSequence
-from reward_learning_ros.experiments.finished_cells import Row
-from reward_learning_ros.experiments.parameter_sweep import Cell, outcome_columns
+from reward_learning_ros.experiments.parameter_sweep import Cell, Row, outcome_columns
 from reward_learning_ros.experiments.published_parameters import (
     DEPENDENCES,
     METHODS,
     PublishedParameters,
 )
-from reward_learning_ros.experiments.shared_tables import SharedMaximum
 from reward_learning_ros.parameters import to_mapping
-from reward_learning_ros.recording.published_defects import Defect, Survey, Taught, survey_study
-from reward_learning_ros.recording.published_recordings import FOLDERS
+from reward_learning_ros.recording.published_recordings import (
+    FOLDERS,
+    Defect,
+    Survey,
+    Taught,
+    survey_study,
+)
 from reward_learning_ros.tasks import load_task
+
+# It depends on task, space, domain and seed, but not on what a person did. For the life of a
+# process: a study has a handful of plans, and a table is a few kilobytes.
+_TABLES: dict[Any, Table] = {}
+
+
+class SharedMaximum(Maximum):
+    """`maximum`, with the same numbers to the last digit, for many recordings of few plans."""
+
+    def make_table(self, space: Space, index: int) -> Table:
+        """Return the best corrections of the space, as they were found before if they were."""
+        problem = self._problem
+        key = (
+            problem.features,
+            problem.domain.kind,
+            (problem.domain.low.tobytes(), problem.domain.high.tobytes()),
+            (problem.seed.entropy, problem.seed.spawn_key, index),
+            tuple((array.shape, array.tobytes()) for array in space),
+        )
+        if key not in _TABLES:
+            _TABLES[key] = super().make_table(space, index)
+        return _TABLES[key]
+
 
 # The task that each of the study's tasks is analysed as.
 TASKS = {'press': 'press', 'reach': 'reach', 'push': 'published_push'}

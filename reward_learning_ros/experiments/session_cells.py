@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from reward_learning_ros.core.task import Task
-from reward_learning_ros.experiments.finished_cells import Row
-from reward_learning_ros.experiments.parameter_sweep import Cell, outcome_columns
+from reward_learning_ros.experiments.parameter_sweep import Cell, Row, outcome_columns
 from reward_learning_ros.learning import LearningParameters
 from reward_learning_ros.parameters import to_mapping
-from reward_learning_ros.recording.bag_errors import BagError
+from reward_learning_ros.recording.problems import BagError
 from reward_learning_ros.recording.redetection import RedetectionParameters
 from reward_learning_ros.recording.reinference import (
     Recorded,

@@ -1,7 +1,8 @@
 """The paper's simulations: people with known θ demonstrate, every method infers, errors are kept.
 
 Push, Close and Pour. A person's θ, demonstrations and inferences depend on the seed, the task, β
-and the person's number alone: the same rows come out wherever and in whatever order they are made.
+and the person's number alone: the same rows come out wherever and in
+whatever order they are made.
 """
 
 from __future__ import annotations
@@ -15,18 +16,61 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from reward_learning_ros.core.checks import finite_array, positive_number, whole_number
-from reward_learning_ros.core.domain import KINDS, ThetaDomain
+from reward_learning_ros.core.domain import BOX, KINDS, UNIT_NONNEGATIVE, ThetaDomain
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.core.human_model import INDEPENDENT
 from reward_learning_ros.core.inference import infer
+from reward_learning_ros.core.library import TrajectoryLibrary
 from reward_learning_ros.core.simulated_human import simulate_corrections
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.experiments.budget import ALL_METHODS, Budget, find_budget
-from reward_learning_ros.experiments.exact_library import ExactPosterior
 from reward_learning_ros.experiments.rows import Job, Result, Row, Timing, run_jobs
 from reward_learning_ros.tasks import load_task
+
+# Points along the quarter circle, and along each side of a box.
+ARC_POINTS = 1024
+SIDE_POINTS = 64
+# θ whose sums are done at a time.
+_BATCH = 64
+
+
+class ExactPosterior:
+    """Normalizers of all θ of a grid, summed over all trajectories for one β."""
+
+    def __init__(self, library: TrajectoryLibrary, domain: ThetaDomain, beta: float) -> None:
+        self._theta = _grid(domain)
+        self._beta = beta
+        parts = np.array_split(self._theta, max(1, len(self._theta) // _BATCH))
+        features = np.asarray(library.features)
+        self._log_normalizer = np.concatenate(
+            [logsumexp(beta * part @ features.T, axis=1) for part in parts]
+        )
+
+    def mean(self, features: np.ndarray) -> np.ndarray:
+        """Return the posterior mean (d,) after independent demonstrations of features (K, d)."""
+        log_probability = (
+            self._beta * self._theta @ features.sum(axis=0) - len(features) * self._log_normalizer
+        )
+        probability = np.exp(log_probability - log_probability.max())
+        return np.asarray(probability @ self._theta / probability.sum())
+
+
+def _grid(domain: ThetaDomain) -> np.ndarray:
+    """Return points (G, 2) with equal prior probability."""
+    if domain.size == 2 and domain.kind == UNIT_NONNEGATIVE:
+        angle = (np.arange(ARC_POINTS) + 0.5) / ARC_POINTS * (np.pi / 2)
+        return np.column_stack([np.cos(angle), np.sin(angle)])
+    if domain.size == 2 and domain.kind == BOX:
+        cube = (np.arange(SIDE_POINTS) + 0.5) / SIDE_POINTS
+        return domain.from_unit_cube(np.stack(np.meshgrid(cube, cube), axis=-1).reshape(-1, 2))
+    raise InvalidInputError(
+        f'the exact posterior is for two features and θ on a quarter circle or in a box, not for '
+        f'{domain.size} features and a {domain.kind} domain'
+    )
+
 
 TASKS = ('push', 'close', 'pour')
 BETAS = (5.0, 25.0)

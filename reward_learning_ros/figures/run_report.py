@@ -16,8 +16,7 @@ import reward_learning_ros
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.figures import html_page as html
 from reward_learning_ros.figures.figure_style import publication_style, save_figure
-from reward_learning_ros.figures.html_page import Tile, number
-from reward_learning_ros.figures.inline_svg import inline_svg
+from reward_learning_ros.figures.html_page import Tile, inline_svg, number
 
 REPORT_FILE = 'report.html'
 # What numbers depend on besides their seed.

@@ -15,8 +15,8 @@ from rclpy.node import Node
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import run
-from reward_learning_ros.recording.bag_errors import BagError
 from reward_learning_ros.recording.bag_reader import BagMessage, BagReader
+from reward_learning_ros.recording.problems import BagError
 from reward_learning_ros.session.node_parameters.bag_player import BagPlayerParameters
 
 _PERIOD_SEC = 0.02

@@ -47,8 +47,8 @@ from reward_learning_ros.nodes.conversions import (
 from reward_learning_ros.nodes.heartbeat import Heartbeat
 from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
-from reward_learning_ros.recording.bag_errors import BagError
 from reward_learning_ros.recording.bag_reader import BagReader
+from reward_learning_ros.recording.problems import BagError
 from reward_learning_ros.session.inference_manager import (
     InferenceManager,
     SessionHistory,

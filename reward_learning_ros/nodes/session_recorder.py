@@ -26,9 +26,9 @@ from reward_learning_ros.nodes.heartbeat import Heartbeat
 from reward_learning_ros.nodes.polled_subscription import PolledSubscription
 from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
-from reward_learning_ros.recording.bag_errors import BagWriteError, UnknownTypeError
 from reward_learning_ros.recording.bag_writer import BagWriter
-from reward_learning_ros.recording.topic_definitions import QualityOfService, describe_topic
+from reward_learning_ros.recording.message_types import QualityOfService, describe_topic
+from reward_learning_ros.recording.problems import BagWriteError, UnknownTypeError
 from reward_learning_ros.session.node_parameters.session_recorder import (
     RECORDER,
     SessionRecorderParameters,

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from rosbags.interfaces import Nodetype
 
-from reward_learning_ros.recording.bag_errors import BagError
 from reward_learning_ros.recording.blocks import MessageBlock
-from reward_learning_ros.recording.message_decoding import types_of
-from reward_learning_ros.recording.problems import Problem, TopicInBag
+from reward_learning_ros.recording.message_types import types_of
+from reward_learning_ros.recording.problems import BagError, Problem, TopicInBag
 from reward_learning_ros.recording.session_topics import (
     JOINTS,
     POSE,

@@ -19,12 +19,11 @@ from typing import Any, NamedTuple
 import zstandard
 
 from reward_learning_ros.core.yaml_text import YamlError, read_yaml
-from reward_learning_ros.recording.bag_errors import BagError
+from reward_learning_ros.recording.bag_repair import INFORMATION, METADATA_FILE
 from reward_learning_ros.recording.blocks import MessageBlock
 from reward_learning_ros.recording.mcap_storage import McapStorage
-from reward_learning_ros.recording.message_decoding import decode
-from reward_learning_ros.recording.metadata import INFORMATION, METADATA_FILE
-from reward_learning_ros.recording.problems import Problem, TopicInBag
+from reward_learning_ros.recording.message_types import decode
+from reward_learning_ros.recording.problems import BagError, Problem, TopicInBag
 from reward_learning_ros.recording.sqlite_storage import SqliteStorage
 
 _STORAGES: dict[str, type[McapStorage] | type[SqliteStorage]] = {

@@ -10,21 +10,19 @@ from pathlib import Path
 import yaml
 
 from reward_learning_ros.core.errors import UnknownNameError
-from reward_learning_ros.recording.bag_errors import BagError, BagWriteError
-from reward_learning_ros.recording.finishing import (
+from reward_learning_ros.recording.bag_repair import (
+    METADATA_FILE,
     QOS_KEY,
     TYPE_HASH_KEY,
-    finish_file,
-    information_of,
-)
-from reward_learning_ros.recording.growing_mcap import COMPRESSIONS, NO_COMPRESSION, GrowingMcap
-from reward_learning_ros.recording.metadata import (
-    METADATA_FILE,
     FileInformation,
     TopicInformation,
+    finish_file,
+    information_of,
     metadata_texts,
 )
-from reward_learning_ros.recording.topic_definitions import Topic
+from reward_learning_ros.recording.growing_mcap import COMPRESSIONS, NO_COMPRESSION, GrowingMcap
+from reward_learning_ros.recording.message_types import Topic
+from reward_learning_ros.recording.problems import BagError, BagWriteError
 
 # Half of what may be lost.
 FLUSH_PERIOD_SEC = 0.5

@@ -12,8 +12,15 @@ import numpy as np
 from mcap.opcode import Opcode
 from mcap.records import Channel, Schema
 
-from reward_learning_ros.recording.bag_errors import BagError
-from reward_learning_ros.recording.blocks import Ints, MessageBlock, mcap_block
+from reward_learning_ros.recording.blocks import (
+    ClockWatch,
+    Ints,
+    MessageBlock,
+    Piece,
+    mcap_block,
+    merged,
+    overlap,
+)
 from reward_learning_ros.recording.mcap_records import (
     HEAD,
     RecordScan,
@@ -22,8 +29,7 @@ from reward_learning_ros.recording.mcap_records import (
     parse,
     read_summary,
 )
-from reward_learning_ros.recording.message_order import ClockWatch, Piece, merged, overlap
-from reward_learning_ros.recording.problems import Problem, TopicInBag
+from reward_learning_ros.recording.problems import BagError, Problem, TopicInBag
 
 _CHUNK_TIMES = struct.Struct('<QQ')
 _MESSAGE_HEAD = struct.Struct('<HIQQ')

@@ -20,9 +20,8 @@ from reward_learning_ros.learning import (
     stamp_of,
 )
 from reward_learning_ros.learning.inference_result import tool_paths_of
-from reward_learning_ros.recording.bag_errors import BagError
 from reward_learning_ros.recording.bag_reader import BagReader
-from reward_learning_ros.recording.problems import Problem
+from reward_learning_ros.recording.problems import BagError, Problem
 from reward_learning_ros.recording.redetection import RedetectionParameters, redetect
 from reward_learning_ros.recording.session_records import (
     active_corrections,

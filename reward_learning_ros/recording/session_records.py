@@ -31,10 +31,9 @@ from reward_learning_ros.interface import (
     theta_summary_from_message,
 )
 from reward_learning_ros.learning import Corrections, stamp_of
-from reward_learning_ros.recording.bag_errors import BagError
 from reward_learning_ros.recording.bag_reader import BagMessage, BagReader
-from reward_learning_ros.recording.message_decoding import definition_damage
-from reward_learning_ros.recording.problems import Problem, TopicInBag
+from reward_learning_ros.recording.message_types import definition_damage
+from reward_learning_ros.recording.problems import BagError, Problem, TopicInBag
 from reward_learning_ros.recording.session_topics import (
     CONTACTS,
     CORRECTIONS,

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
-from reward_learning_ros.recording.bag_errors import BagError
-from reward_learning_ros.recording.problems import TopicInBag
+from reward_learning_ros.recording.problems import BagError, TopicInBag
 
 _BROADCASTER = 'franka_robot_state_broadcaster'
 

@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from reward_learning_ros.recording.bag_errors import BagError
-from reward_learning_ros.recording.blocks import MessageBlock, block_of
-from reward_learning_ros.recording.message_order import CLOCK_JUMP_NS
-from reward_learning_ros.recording.problems import Problem, TopicInBag
+from reward_learning_ros.recording.blocks import CLOCK_JUMP_NS, MessageBlock, block_of
+from reward_learning_ros.recording.problems import BagError, Problem, TopicInBag
 
 _ROWS_PER_BLOCK = 4000
 # In the head of a file: the size of a page, and the number of pages.

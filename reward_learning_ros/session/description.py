@@ -21,8 +21,8 @@ from reward_learning_ros.parameters import (
 from reward_learning_ros.parameters.shared import FRANKA, SIMULATED
 from reward_learning_ros.parameters.sources import check_nodes
 from reward_learning_ros.participant.decisions import ParticipantParameters, wanted_theta
-from reward_learning_ros.recording.bag_errors import BagError
 from reward_learning_ros.recording.bag_writer import existing_files
+from reward_learning_ros.recording.problems import BagError
 from reward_learning_ros.session.folder import SessionFolder, open_folder
 from reward_learning_ros.session.node_parameters.console import (
     CONSOLE,

@@ -34,7 +34,7 @@ from reward_learning_ros.learning import (
     stamp_of,
 )
 from reward_learning_ros.learning.inference_result import tool_paths_of
-from reward_learning_ros.recording.bag_errors import BagError
+from reward_learning_ros.recording.problems import BagError
 from reward_learning_ros.recording.session_history import Heard, SessionRecording, read_recording
 from reward_learning_ros.recording.session_records import has_learned_from
 from reward_learning_ros.session.folder import SessionFolder, write_whole

@@ -56,7 +56,7 @@ class _Figures:
     def draw(self, name: str, caption: str, draw: Callable[..., Any], *arguments: Any) -> str:
         """Return a figure with its caption, empty if nothing can be drawn here."""
         from reward_learning_ros.figures.figure_style import publication_style
-        from reward_learning_ros.figures.inline_svg import inline_svg
+        from reward_learning_ros.figures.html_page import inline_svg
 
         try:
             with publication_style():

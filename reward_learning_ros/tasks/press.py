@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from reward_learning_ros.core.bound import bind_table, table_kernel
@@ -9,7 +11,7 @@ from reward_learning_ros.core.compiled import features_kernel
 from reward_learning_ros.core.motor_noise import reached_probability
 from reward_learning_ros.core.scenery import SceneObject
 from reward_learning_ros.core.task import Task, TrajectorySpace
-from reward_learning_ros.tasks.presets import unit
+from reward_learning_ros.core.domain import unit_vector
 
 GOAL = (0.7, 0.3, 0.1)
 BUTTON = (0.6, -0.1, 0.15)
@@ -72,9 +74,9 @@ def make_task() -> Task:
         duration_sec=20.0,
         # Those that the participants of the study were asked to teach.
         presets={
-            'goal_button_obstacle': unit(1.0, 0.75, 0.5, 0.0),
-            'goal_obstacle': unit(1.0, 0.0, 0.85, 0.0),
-            'goal': unit(1.0, 0.0, 0.0, 0.0),
+            'goal_button_obstacle': unit_vector(1.0, 0.75, 0.5, 0.0),
+            'goal_obstacle': unit_vector(1.0, 0.0, 0.85, 0.0),
+            'goal': unit_vector(1.0, 0.0, 0.0, 0.0),
         },
         scene=(
             SceneObject(
@@ -98,4 +100,14 @@ def make_task() -> Task:
                 role='obstacle',
             ),
         ),
+    )
+
+
+def make_published_task() -> Task:
+    """Return Press with the domain of θ that the published samplers draw from."""
+    return replace(
+        make_task(),
+        name='published_press',
+        description='Press, with the domain of θ of the published code.',
+        theta='box',
     )

@@ -15,7 +15,7 @@ from reward_learning_ros.core.compiled import features_kernel
 from reward_learning_ros.core.motor_noise import reached_probability
 from reward_learning_ros.core.scenery import SceneObject
 from reward_learning_ros.core.task import Task, TrajectorySpace
-from reward_learning_ros.tasks.presets import unit
+from reward_learning_ros.core.domain import unit_vector
 from reward_learning_ros.tasks.press import BUTTON, BUTTON_RADIUS, GOAL
 
 OBSTACLE = (0.65, 0.05)
@@ -75,9 +75,9 @@ def make_task() -> Task:
         space=TrajectorySpace(delta_low=np.full(3, -0.1), delta_high=np.full(3, 0.1)),
         duration_sec=20.0,
         presets={
-            'goal_and_button': unit(1.0, 1.0, 0.1, 0.1),
-            'keep_clear': unit(0.1, 0.1, 1.0, 0.1),
-            'short': unit(0.3, 0.1, 0.2, 1.0),
+            'goal_and_button': unit_vector(1.0, 1.0, 0.1, 0.1),
+            'keep_clear': unit_vector(0.1, 0.1, 1.0, 0.1),
+            'short': unit_vector(0.3, 0.1, 0.2, 1.0),
         },
         scene=(
             SceneObject(

@@ -10,26 +10,33 @@ from numba import float64, int64, njit, types
 from reward_learning_ros.core.bound import TABLE_TYPE, bind_table, table_kernel
 from reward_learning_ros.core.compiled import Features
 from reward_learning_ros.core.motor_noise import reached_probability
-from reward_learning_ros.tasks.tool_layout import (
-    AXIS,
-    DISTANCE_TO_OBSTACLE,
+
+(
     DISTANCE_TO_POINT,
-    EXTRA,
-    HEAD,
-    HEIGHT,
-    KIND,
-    LAST,
-    NEAREST,
-    OFFSET,
+    DISTANCE_TO_OBSTACLE,
     PATH_LENGTH,
-    POINT,
-    RADIUS,
-    REACHED,
-    SCALE,
+    HEIGHT,
     SPEED,
     UPRIGHT,
-    WIDTH,
-)
+    REACHED,
+) = range(7)
+KINDS = {
+    'distance_to_point': DISTANCE_TO_POINT,
+    'distance_to_obstacle': DISTANCE_TO_OBSTACLE,
+    'path_length': PATH_LENGTH,
+    'height': HEIGHT,
+    'speed': SPEED,
+    'upright': UPRIGHT,
+    'reached': REACHED,
+}
+# Where a distance to a point is taken.
+LAST, NEAREST, MEAN = range(3)
+
+# Columns of a row.
+KIND, SCALE, OFFSET, POINT, RADIUS, EXTRA, AXIS = 0, 1, 2, 3, 6, 7, 8
+WIDTH = 9
+# Before the rows: which axes of a waypoint are x, y and z; −1 where there is none.
+HEAD = 3
 
 
 def compose(

@@ -11,7 +11,7 @@ from reward_learning_ros.core.grid import interpolate
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.tasks import cabinet
 from reward_learning_ros.tasks.cabinet import GOAL
-from reward_learning_ros.tasks.presets import unit
+from reward_learning_ros.core.domain import unit_vector
 from reward_learning_ros.tasks.simulated import predict_in, things_of
 
 BOX_SCALE = 2.5
@@ -46,9 +46,9 @@ def make_task(
         theta='box',
         duration_sec=20.0,
         presets={
-            'both': unit(1.0, 1.0),
-            'goal': unit(0.9, 0.1),
-            'box': unit(0.25, 1.0),
+            'both': unit_vector(1.0, 1.0),
+            'goal': unit_vector(0.9, 0.1),
+            'box': unit_vector(0.25, 1.0),
         },
         scene=(*things_of(world), cabinet.goal_mark()),
         predict=predict_in(world, cabinet.SIMULATED_SEC),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from reward_learning_ros.core.bound import bind_table, table_kernel
@@ -9,10 +11,13 @@ from reward_learning_ros.core.compiled import features_kernel
 from reward_learning_ros.core.motor_noise import reached_probability
 from reward_learning_ros.core.scenery import SceneObject
 from reward_learning_ros.core.task import Task, TrajectorySpace
-from reward_learning_ros.tasks.presets import unit
+from reward_learning_ros.core.domain import unit_vector
 
 PERSON = (0.5, 0.4)
 DELIVERY_RADIUS = 0.05
+# The published code clips waypoints to this height, also those of the initial plan, which starts
+# above it.
+CEILING_M = 0.45
 
 
 @features_kernel
@@ -70,9 +75,9 @@ def make_task() -> Task:
         duration_sec=30.0,
         # Those that the participants of the study were asked to teach, the most frequent ones.
         presets={
-            'deliver_and_leave': unit(1.0, 1.0, 0.125),
-            'away': unit(0.1, 1.0, 0.6),
-            'short': unit(0.3, 0.05, 1.0),
+            'deliver_and_leave': unit_vector(1.0, 1.0, 0.125),
+            'away': unit_vector(0.1, 1.0, 0.6),
+            'short': unit_vector(0.3, 0.05, 1.0),
         },
         scene=(
             SceneObject(
@@ -90,4 +95,18 @@ def make_task() -> Task:
                 role='person',
             ),
         ),
+    )
+
+
+def make_published_task() -> Task:
+    """Return Reach with the workspace and the domain of θ of the published samplers."""
+    task = make_task()
+    assert task.space.workspace_high is not None
+    x, y, _ = task.space.workspace_high
+    return replace(
+        task,
+        name='published_reach',
+        description='Reach, with the workspace and the domain of θ of the published code.',
+        theta='box',
+        space=replace(task.space, workspace_high=np.array([x, y, CEILING_M])),
     )

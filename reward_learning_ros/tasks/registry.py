@@ -19,8 +19,15 @@ PACKAGE = 'reward_learning_ros'
 ENTRY_POINT_GROUP = f'{PACKAGE}.tasks'
 # Directories of task files, separated as in PATH.
 DIRECTORIES_VARIABLE = 'REWARD_LEARNING_TASKS'
-# A module beside this one for each task.
-BUILT_IN = ('cup', 'press', 'press_conflict', 'published_press', 'published_reach', 'reach')
+# For each task the module beside this one and the function in it that makes the task.
+BUILT_IN = {
+    'cup': ('cup', 'make_task'),
+    'press': ('press', 'make_task'),
+    'press_conflict': ('press_conflict', 'make_task'),
+    'published_press': ('press', 'make_published_task'),
+    'published_reach': ('reach', 'make_published_task'),
+    'reach': ('reach', 'make_task'),
+}
 
 
 class BrokenTaskError(RewardLearningError):
@@ -129,10 +136,11 @@ def _all_tasks() -> Iterator[tuple[str, Callable[[], FoundTask]]]:
 
 
 def _built_in(name: str) -> FoundTask:
-    module = f'{PACKAGE}.tasks.{name}'
+    module_name, function = BUILT_IN[name]
+    module = f'{PACKAGE}.tasks.{module_name}'
 
     def factory() -> Callable[..., Any]:
-        made: Callable[..., Any] = import_module(module).make_task
+        made: Callable[..., Any] = getattr(import_module(module), function)
         return made
 
     return FoundTask(origin=module, factory=factory)

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from reward_learning_ros.interface import Plan, PlaybackState, PlaybackStatus
+from reward_learning_ros.recording.bag_making import serialized_plan, serialized_status
 from reward_learning_ros.recording.bag_writer import BagWriter
-from reward_learning_ros.recording.serializing import serialized_plan, serialized_status
+from reward_learning_ros.recording.message_types import describe_topic, standard_types
 from reward_learning_ros.recording.session_topics import (
     JOINTS,
     PARTS,
@@ -18,7 +19,6 @@ from reward_learning_ros.recording.session_topics import (
     TORQUES,
     WRENCH,
 )
-from reward_learning_ros.recording.topic_definitions import describe_topic, standard_types
 from reward_learning_ros.sensing.synthetic import Recording
 
 JOINT_NAMES = tuple(f'fr3_joint{number}' for number in range(1, 8))

@@ -23,14 +23,15 @@ from reward_learning_ros.learning import Learner, LearningParameters, learn
 from reward_learning_ros.learning.inference_result import tool_paths_of
 from reward_learning_ros.parameters import to_mapping
 from reward_learning_ros.participant.people import Person
-from reward_learning_ros.recording.bag_writer import BagWriter
-from reward_learning_ros.recording.serializing import (
+from reward_learning_ros.recording.bag_making import (
     serialized_diagnostic,
     serialized_pass_corrections,
     serialized_plan,
     serialized_status,
     serialized_theta,
 )
+from reward_learning_ros.recording.bag_writer import BagWriter
+from reward_learning_ros.recording.message_types import describe_topic
 from reward_learning_ros.recording.session_topics import (
     CONTACTS,
     CORRECTIONS,
@@ -43,7 +44,6 @@ from reward_learning_ros.recording.session_topics import (
     STATUS,
     THETA,
 )
-from reward_learning_ros.recording.topic_definitions import describe_topic
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.session_parameters import SessionParameters
 

@@ -45,7 +45,7 @@ from reward_learning_ros.nodes.conversions import (
 )
 from reward_learning_ros.nodes.reward_inference import RewardInferenceNode
 from reward_learning_ros.recording.bag_writer import BagWriter
-from reward_learning_ros.recording.topic_definitions import describe_topic
+from reward_learning_ros.recording.message_types import describe_topic
 
 # Quick, and trusted whatever the corrections were: what is looked at here is not the sampling.
 LEARNING = {

@@ -12,7 +12,6 @@ from reward_learning_ros import core
 from reward_learning_ros.core.domain import ThetaDomain
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.experiments.budget import ALL_METHODS, BUDGETS, METHODS, find_budget
-from reward_learning_ros.experiments.exact_library import ExactPosterior
 from reward_learning_ros.experiments.rows import (
     ROWS_FILE,
     SETUP_FILE,
@@ -26,6 +25,7 @@ from reward_learning_ros.experiments.simulation_analysis import analyse_simulati
 from reward_learning_ros.experiments.simulation_report import write_analysis
 from reward_learning_ros.experiments.simulations import (
     EXACT,
+    ExactPosterior,
     Setup,
     library_regret,
     simulate,

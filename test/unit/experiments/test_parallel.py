@@ -13,10 +13,8 @@ from helpers import parallel_jobs
 from helpers.cluster import DEADLINE_SEC, Cluster, environment, has_ended, wait_for
 
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.experiments import dask_cluster
-from reward_learning_ros.experiments.dask_cluster import SchedulerError
-from reward_learning_ros.experiments.jobs import WorkerDiedError
-from reward_learning_ros.experiments.parallel import run_all
+from reward_learning_ros.experiments import parallel
+from reward_learning_ros.experiments.parallel import SchedulerError, WorkerDiedError, run_all
 
 
 def rows(function, jobs, **options):
@@ -135,6 +133,6 @@ def test_a_dask_cluster_gives_the_same_rows_and_a_dead_worker_loses_none(tmp_pat
 
 def test_an_address_without_a_scheduler_is_named(monkeypatch):
     # It is asked again and again for so long.
-    monkeypatch.setattr(dask_cluster, 'ANSWER_SEC', 0.5)
+    monkeypatch.setattr(parallel, 'ANSWER_SEC', 0.5)
     with pytest.raises(SchedulerError, match=r'127\.0\.0\.1:9'):
         rows(parallel_jobs.draw, range(2), scheduler='tcp://127.0.0.1:9')

@@ -16,13 +16,13 @@ from reward_learning_ros.core.trajectory import CorrectionSequence
 from reward_learning_ros.experiments.parameter_sweep import sweep
 from reward_learning_ros.experiments.published_analysis import (
     TASKS,
+    SharedMaximum,
     published_cell,
     read_study,
     summarise,
 )
 from reward_learning_ros.experiments.published_parameters import METHODS, PublishedParameters
-from reward_learning_ros.experiments.shared_tables import SharedMaximum
-from reward_learning_ros.recording.published_defects import survey_study
+from reward_learning_ros.recording.published_recordings import survey_study
 from reward_learning_ros.tasks import load_task
 
 

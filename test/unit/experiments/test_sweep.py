@@ -15,8 +15,13 @@ from hypothesis import strategies as st
 
 from reward_learning_ros.cli.main import EXIT_USAGE, main
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
-from reward_learning_ros.experiments.finished_cells import open_finished_cells
-from reward_learning_ros.experiments.parameter_sweep import Cell, grid_points, parse_grid, sweep
+from reward_learning_ros.experiments.parameter_sweep import (
+    Cell,
+    grid_points,
+    open_finished_cells,
+    parse_grid,
+    sweep,
+)
 from reward_learning_ros.study.tables import write_rows
 
 # Quick ones: nothing has to be drawn for them.
@@ -58,7 +63,7 @@ def test_there_is_a_tidy_row_for_each_inference(expected):
 HELD = """
 import signal, sys
 from reward_learning_ros.cli.main import main
-from reward_learning_ros.experiments.finished_cells import FinishedCells
+from reward_learning_ros.experiments.parameter_sweep import FinishedCells
 add = FinishedCells.add
 def add_or_wait(cells, key, row):
     add(cells, key, row)

@@ -15,8 +15,7 @@ from reward_learning_ros import core
 from reward_learning_ros.cli.main import main
 from reward_learning_ros.cli.show import choose_theta
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError, install_command
-from reward_learning_ros.figures.animations import animate
-from reward_learning_ros.figures.pictures import Portrait, draw_portrait, portray
+from reward_learning_ros.figures.pictures import Portrait, animate, draw_portrait, portray
 
 Image = pytest.importorskip('PIL.Image', reason='pictures need the extra study')
 

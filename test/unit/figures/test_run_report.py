@@ -10,15 +10,14 @@ from helpers.study_fixtures import read_page
 
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.experiments.simulation_analysis import Analysis, Cell, Family
-from reward_learning_ros.experiments.simulation_page import analysis_section
+from reward_learning_ros.experiments.simulation_report import analysis_section
 from reward_learning_ros.figures.figure_style import (
     BLUE,
     new_figure,
     publication_style,
     save_figure,
 )
-from reward_learning_ros.figures.html_page import Tile, number
-from reward_learning_ros.figures.inline_svg import inline_svg
+from reward_learning_ros.figures.html_page import Tile, inline_svg, number
 from reward_learning_ros.figures.run_report import (
     FigureBlock,
     RunReport,

@@ -11,10 +11,10 @@ from mcap.writer import Writer as McapWriter
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from test_bag_writer import TOPICS, read_by_us, text
 
-from reward_learning_ros.recording.bag_errors import BagError
 from reward_learning_ros.recording.bag_reader import BagReader
 from reward_learning_ros.recording.growing_mcap import GrowingMcap
-from reward_learning_ros.recording.topic_definitions import standard_types
+from reward_learning_ros.recording.message_types import standard_types
+from reward_learning_ros.recording.problems import BagError
 
 NAMES = ('/a', '/b', '/c')
 START_NS = 1_700_000_000_000_000_000

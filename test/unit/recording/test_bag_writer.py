@@ -12,10 +12,10 @@ import pytest
 from mcap.reader import make_reader
 from rosbags.highlevel import AnyReader
 
-from reward_learning_ros.recording.bag_errors import BagError, BagWriteError, UnknownTypeError
 from reward_learning_ros.recording.bag_reader import BagReader
 from reward_learning_ros.recording.bag_writer import BagWriter, finish_bag
-from reward_learning_ros.recording.topic_definitions import LATCHED, describe_topic, standard_types
+from reward_learning_ros.recording.message_types import LATCHED, describe_topic, standard_types
+from reward_learning_ros.recording.problems import BagError, BagWriteError, UnknownTypeError
 
 TOPICS = [
     describe_topic('/text', 'std_msgs/msg/String'),

@@ -21,17 +21,15 @@ from test_bag_reader import messages as texts
 from test_bag_reader import read, write_by_rosbags
 from test_bag_writer import TOPICS, text
 
-from reward_learning_ros.recording import decompression
-from reward_learning_ros.recording.bag_errors import BagError
+from reward_learning_ros.recording import mcap_records
+from reward_learning_ros.recording.bag_making import serialized_plan
 from reward_learning_ros.recording.bag_writer import BagWriter, finish_bag
 from reward_learning_ros.recording.blocks import mcap_block
-from reward_learning_ros.recording.mcap_index import record_bytes
+from reward_learning_ros.recording.growing_mcap import record_bytes
 from reward_learning_ros.recording.mcap_records import HEAD, RecordScan, chunk_content
-from reward_learning_ros.recording.message_decoding import decode, definition_damage
-from reward_learning_ros.recording.problems import TopicInBag
-from reward_learning_ros.recording.serializing import serialized_plan
+from reward_learning_ros.recording.message_types import decode, definition_damage, describe_topic
+from reward_learning_ros.recording.problems import BagError, TopicInBag
 from reward_learning_ros.recording.session_records import read_session
-from reward_learning_ros.recording.topic_definitions import describe_topic
 
 PLAN = describe_topic('/plan', 'nav_msgs/msg/Path')
 START_NS = 1_700_000_000_000_000_000
@@ -291,7 +289,7 @@ def test_compressed_messages_that_are_damaged_or_too_large_cost_themselves_only(
         connection.execute('UPDATE messages SET data = ? WHERE id = 1', (bomb[:4] + bytes(40),))
         connection.execute('UPDATE messages SET data = ? WHERE id = 5', (bomb,))
     connection.close()
-    monkeypatch.setattr(decompression, 'MAX_BYTES', 2**20)
+    monkeypatch.setattr(mcap_records, 'MAX_BYTES', 2**20)
     found, problems = read(tmp_path / 'bag')
     assert found == [row for index, row in enumerate(rows, start=1) if index not in (1, 5)]
     assert 'is damaged' in problems[0]

@@ -19,11 +19,12 @@ from helpers.bag_making import arm_messages, topic_name
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.interface import Plan, PlaybackState, PlaybackStatus
 from reward_learning_ros.learning import LearningParameters
+from reward_learning_ros.recording.bag_making import serialized_plan, serialized_status
 from reward_learning_ros.recording.bag_reader import BagReader
 from reward_learning_ros.recording.bag_writer import BagWriter
+from reward_learning_ros.recording.message_types import describe_topic
 from reward_learning_ros.recording.redetection import RedetectionParameters, redetect
 from reward_learning_ros.recording.reinference import read_recorded, reinfer
-from reward_learning_ros.recording.serializing import serialized_plan, serialized_status
 from reward_learning_ros.recording.session_topics import (
     JOINTS,
     PARTS,
@@ -34,7 +35,6 @@ from reward_learning_ros.recording.session_topics import (
     WRENCH,
     SessionTopics,
 )
-from reward_learning_ros.recording.topic_definitions import describe_topic
 from reward_learning_ros.sensing.deltas import CorrectionRecorder
 from reward_learning_ros.sensing.ordering import StreamOrderer
 from reward_learning_ros.sensing.samples import Stream, interleave

@@ -12,8 +12,8 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
-from reward_learning_ros.recording.bag_errors import BagError
 from reward_learning_ros.recording.bag_reader import BagReader
+from reward_learning_ros.recording.problems import BagError
 from reward_learning_ros.recording.redetection import RedetectionParameters, redetect
 from reward_learning_ros.recording.session_topics import (
     JOINTS,
@@ -210,7 +210,7 @@ def test_messages_that_cannot_be_read_are_counted_and_the_rest_is_used(made, tmp
     count = sum(old != new for old, new in zip(rows, broken, strict=True))
     assert count > 5
     from reward_learning_ros.recording.bag_writer import BagWriter
-    from reward_learning_ros.recording.topic_definitions import describe_topic
+    from reward_learning_ros.recording.message_types import describe_topic
 
     types = {topic_name(part): PARTS[part].type_name for part in PARTS}
     names = dict.fromkeys(row[0] for row in rows)

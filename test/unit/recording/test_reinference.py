@@ -27,18 +27,19 @@ from reward_learning_ros.interface import (
 from reward_learning_ros.interface.theta import inference_diagnostic_of
 from reward_learning_ros.learning import Learner, LearningParameters, learn
 from reward_learning_ros.learning.inference_result import tool_paths_of
-from reward_learning_ros.recording.bag_errors import BagError
-from reward_learning_ros.recording.bag_making import write_corrections
-from reward_learning_ros.recording.bag_writer import BagWriter
-from reward_learning_ros.recording.correction_table import read_csv, table_of, write_csv
-from reward_learning_ros.recording.reinference import read_recorded, reinfer
-from reward_learning_ros.recording.serializing import (
+from reward_learning_ros.recording.bag_making import (
     serialized_correction,
     serialized_diagnostic,
     serialized_pass_corrections,
     serialized_plan,
     serialized_theta,
+    write_corrections,
 )
+from reward_learning_ros.recording.bag_writer import BagWriter
+from reward_learning_ros.recording.correction_table import read_csv, table_of, write_csv
+from reward_learning_ros.recording.message_types import describe_topic
+from reward_learning_ros.recording.problems import BagError
+from reward_learning_ros.recording.reinference import read_recorded, reinfer
 from reward_learning_ros.recording.session_topics import (
     CORRECTIONS,
     INFERENCE,
@@ -47,7 +48,6 @@ from reward_learning_ros.recording.session_topics import (
     PLAN,
     THETA,
 )
-from reward_learning_ros.recording.topic_definitions import describe_topic
 
 PARAMETERS = LearningParameters(task='press', beta=5.0, max_draws=60)
 SETTINGS = ('--task', 'press', '--beta', '5', '--set', 'max_draws=60')

@@ -18,7 +18,7 @@ from reward_learning_ros.learning.learning_parameters import MODEL_KEYS
 from reward_learning_ros.parameters import from_arguments, from_mapping
 from reward_learning_ros.playback.preflight import check_thresholds
 from reward_learning_ros.recording.bag_writer import BagWriter
-from reward_learning_ros.recording.topic_definitions import describe_topic
+from reward_learning_ros.recording.message_types import describe_topic
 from reward_learning_ros.session.description import begin, describe
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.node_parameters.correction_recorder import (

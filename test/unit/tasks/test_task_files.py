@@ -12,9 +12,8 @@ import yaml
 from reward_learning_ros import core
 from reward_learning_ros.tasks import broken_tasks
 from reward_learning_ros.tasks import task_files as files
-from reward_learning_ros.tasks.fields import TaskFileError
 from reward_learning_ros.tasks.registry import DIRECTORIES_VARIABLE
-from reward_learning_ros.tasks.task_files import read_task
+from reward_learning_ros.tasks.task_files import TaskFileError, read_task
 
 WAY = np.array([[0.0, 0.0, 0.5, 0.0], [0.3, 0.0, 0.5, 0.2], [0.3, 0.4, 0.1, -0.6]])
 
