@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from reward_learning_ros.core.bound import table_kernel
+from reward_learning_ros.core.domain import unit_vector
 from reward_learning_ros.core.grid import interpolate
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.tasks import cabinet
 from reward_learning_ros.tasks.cabinet import GOAL
-from reward_learning_ros.core.domain import unit_vector
 from reward_learning_ros.tasks.simulated import predict_in, things_of
 
 BOX_SCALE = 2.5
