@@ -67,6 +67,7 @@ setup(
         (f'{SHARE}/launch', sorted(glob('launch/*.launch.py'))),
         (f'{SHARE}/config', sorted(glob('config/*.yaml') + glob('config/*.rviz'))),
         (f'{SHARE}/config/tasks', sorted(glob('config/tasks/*.yaml'))),
+        (f'{SHARE}/config/questionnaires', sorted(glob('config/questionnaires/*.yaml'))),
     ],
     python_requires='>=3.10',
     install_requires=REQUIREMENTS,
