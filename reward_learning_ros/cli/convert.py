@@ -28,6 +28,8 @@ NAME = 'convert'
 HELP = 'make a session of other recordings, or a table of a session'
 
 _TABLES = ('.csv', '.parquet', '.npz')
+# What people said, instead of what they did to the arm.
+_SPOKEN = ('answers', 'marks')
 # As of a file; a folder may be called 2026.11.18.
 _FILE_ENDING = re.compile(r'\.[A-Za-z]\w{0,9}')
 
@@ -36,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument('source', type=Path, metavar='SOURCE', help='what to convert')
     parser.add_argument('target', type=Path, metavar='TARGET', help='new file or folder')
+    parser.add_argument(
+        '--table',
+        choices=('corrections', *_SPOKEN),
+        default='corrections',
+        help='what of a session goes into the table (default: corrections)',
+    )
     parser.add_argument('--task', help='task that was done, for a CSV of corrections')
     add_topics_argument(parser)
 
@@ -54,8 +62,12 @@ def run(options: argparse.Namespace) -> int:
             f'{target} ends in {target.suffix}: a table must end in {", ".join(_TABLES)}, and a '
             'folder in none'
         )
+    if options.table in _SPOKEN and target.suffix not in _TABLES[:2]:
+        raise InvalidInputError(f'a table of {options.table} must end in .csv or .parquet')
     try:
-        if target.suffix in _TABLES:
+        if options.table in _SPOKEN:
+            problems = _write_spoken(source, target, options.table)
+        elif target.suffix in _TABLES:
             problems = _write_table(source, target, options)
         elif source.suffix in ('.csv', '.pkl'):
             problems = _write_session(source, target, options)
@@ -90,6 +102,20 @@ def _write_table(source: Path, target: Path, options: argparse.Namespace) -> lis
     }[target.suffix]
     write(target, correction_table.table_of(plans, corrections))
     return problems
+
+
+def _write_spoken(source: Path, target: Path, table: str) -> list[Any]:
+    """Write a table of answers or of marks."""
+    from reward_learning_ros.recording.session_records import read_spoken
+    from reward_learning_ros.recording.spoken_tables import answer_rows, mark_rows
+    from reward_learning_ros.study.tables import write_rows
+
+    spoken = read_spoken(source)
+    rows = (answer_rows if table == 'answers' else mark_rows)(spoken)
+    if not rows:
+        raise InvalidInputError(f'{source} has no {table}')
+    write_rows(rows, target)
+    return list(spoken.problems)
 
 
 def _write_session(source: Path, target: Path, options: argparse.Namespace) -> list[Any]:

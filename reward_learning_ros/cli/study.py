@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reward_learning_ros.cli._study_answers import ANSWERING, add_answering, run_answering
 from reward_learning_ros.core.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -69,6 +70,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default='',
         help='before which passes a person lets the arm move: every_pass or first_pass',
     )
+    new.add_argument(
+        '--questionnaires',
+        nargs='+',
+        default=(),
+        metavar='NAME[=WHEN]',
+        help='what participants are asked, after_trial, after_condition or at_end (default: none; '
+        'each at the time that its file names)',
+    )
+    new.add_argument(
+        '--informed-consent',
+        default='',
+        metavar='VERSION',
+        help='version of the document that participants must have consented to first',
+    )
     new.add_argument('--seed', type=int, default=0, help='of all random numbers')
     enrol = action('enrol', 'add a participant to a study under way')
     enrol.add_argument('participant', metavar='PARTICIPANT')
@@ -80,6 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     mark.add_argument('trial', type=int, metavar='TRIAL', help='its number')
     mark.add_argument('state', help='planned, running, done, aborted or excluded')
     mark.add_argument('--reason', default='', help='why; needed for aborted and excluded')
+    add_answering(action)
     action('status', 'show all participants and their trials')
     analyse = action('analyse', 'write tables, tests, figures and a report of what is done')
     analyse.add_argument(
@@ -121,25 +137,22 @@ def run(options: argparse.Namespace) -> int:
         record = (ledger.start if options.start else ledger.next)(options.participant)
         _print_next(options, ledger, record)
     elif options.action == 'mark':
-        record = _mark(options, ledger)
+        from reward_learning_ros.study.desk import mark_trial
+
+        record = mark_trial(
+            ledger, options.participant, options.trial, options.state, options.reason
+        )
         _print(options, _trial(record), _trial_text(record))
+    elif options.action in ANSWERING:
+        content, text = run_answering(options, ledger)
+        _print(options, content, text)
     elif options.action == 'status':
         _status(options, ledger)
     else:
-        _analyse(options, ledger)
+        from reward_learning_ros.cli._study_analysis import analyse
+
+        analyse(options, ledger)
     return 0
-
-
-def _mark(options: argparse.Namespace, ledger: Ledger) -> TrialRecord:
-    from reward_learning_ros.study.ledger import DONE
-    from reward_learning_ros.study.tidy import check_session
-
-    if options.state == DONE:
-        record = ledger.record(options.participant, options.trial)
-        if record.attempts:
-            # One without would be found only when the whole study is analysed.
-            check_session(ledger, record)
-    return ledger.mark(options.participant, options.trial, options.state, options.reason)
 
 
 def _new(options: argparse.Namespace, folder: Path) -> int:
@@ -178,6 +191,8 @@ def _new(options: argparse.Namespace, folder: Path) -> int:
             arm=options.arm,
             participant_model=options.participant_model,
             consent=options.consent,
+            questionnaires=tuple(_questionnaire(text, folder) for text in options.questionnaires),
+            informed_consent=options.informed_consent,
             seed=options.seed,
         ),
         folder,
@@ -203,6 +218,15 @@ def _new(options: argparse.Namespace, folder: Path) -> int:
     return 0
 
 
+def _questionnaire(text: str, folder: Path) -> tuple[str, str]:
+    """Return the name of a questionnaire, and when it is asked."""
+    from reward_learning_ros.study.questionnaire_files import load_questionnaire
+
+    name, _, due = text.partition('=')
+    # A wrong name is found here, and not when the first participant waits.
+    return name, due or load_questionnaire(name, folder).due
+
+
 def _count(text: str) -> int:
     """Return how many participants there are to be."""
     if len(text) > len(str(_MAX_PARTICIPANTS)) or not 1 <= int(text) <= _MAX_PARTICIPANTS:
@@ -213,7 +237,7 @@ def _count(text: str) -> int:
 
 
 def _print_next(options: argparse.Namespace, ledger: Ledger, record: TrialRecord) -> None:
-    from reward_learning_ros.cli._session_commands import (
+    from reward_learning_ros.study.desk import (
         launch_command,
         session_command,
         session_values,
@@ -300,40 +324,6 @@ def _print_table(records: dict[str, tuple[TrialRecord, ...]]) -> None:
         for record in trials:
             if record.reason:
                 print(_trial_text(record))
-
-
-def _analyse(options: argparse.Namespace, ledger: Ledger) -> None:
-    from reward_learning_ros.core.words import counted
-    from reward_learning_ros.figures.run_report import write_run, write_text
-    from reward_learning_ros.study.analysis_report import analysis_report
-    from reward_learning_ros.study.tables import FORMATS, write_rows
-    from reward_learning_ros.study.tidy import theta_rows, trial_rows
-    from reward_learning_ros.study.trial_analysis import analyse_trials
-
-    folder = ledger.folder / 'analysis' if options.output is None else options.output
-    rows = trial_rows(ledger)
-    analyses = analyse_trials(ledger.protocol, rows)
-    for name, table in (('trials', rows), ('theta', theta_rows(ledger))):
-        for suffix in FORMATS:
-            write_rows(table, folder / f'{name}{suffix}')
-    results = {analysis.column: analysis.to_mapping() for analysis in analyses}
-    write_text(folder / 'results.json', json.dumps(results, indent=2) + '\n')
-    page = write_run(analysis_report(ledger.protocol, rows, analyses), folder)
-    if options.json:
-        print(json.dumps({'report': str(page), 'measures': results}, indent=2))
-        return
-    for analysis in analyses:
-        people = counted(len(analysis.participants), 'participant')
-        print(f'{analysis.label} ({people} with all trials)')
-        for cell in analysis.cells:
-            if not cell.goal:
-                print(f'  {cell.condition}: {cell.mean:.3f} ± {cell.half:.3f}')
-        model = analysis.model.coefficients[1:] if analysis.model else ()
-        for result in (*analysis.effects, *analysis.comparisons, *model):
-            print(f'  {result}')
-        for remark in analysis.remarks:
-            print(f'  {remark}')
-    print(page)
 
 
 def _print(options: argparse.Namespace, content: Any, text: str) -> None:

@@ -50,6 +50,12 @@ from reward_learning_ros.interface.status import (
     recorder_status_from_message,
     session_status_from_message,
 )
+from reward_learning_ros.interface.study_records import (
+    OperatorMark,
+    QuestionnaireAnswers,
+    answers_from_message,
+    mark_from_message,
+)
 from reward_learning_ros.interface.theta import (
     InferenceEvent,
     InferenceState,
@@ -74,6 +80,7 @@ __all__ = [
     'JointTrajectory',
     'Level',
     'MessageError',
+    'OperatorMark',
     'ParticipantState',
     'ParticipantStatus',
     'PassCorrections',
@@ -81,6 +88,7 @@ __all__ = [
     'PlaybackState',
     'PlaybackStatus',
     'PoseReading',
+    'QuestionnaireAnswers',
     'Record',
     'RecordError',
     'RecorderStatus',
@@ -90,6 +98,7 @@ __all__ = [
     'ThetaSamples',
     'ThetaSummary',
     'WrenchReading',
+    'answers_from_message',
     'contact_from_message',
     'corrections_from_message',
     'data_digest',
@@ -99,6 +108,7 @@ __all__ = [
     'inference_status_from_message',
     'joint_reading_from_message',
     'joint_trajectory_from_message',
+    'mark_from_message',
     'participant_status_from_message',
     'plan_from_message',
     'playback_status_from_message',

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from reward_learning_ros.interface.diagnostics import (
+from reward_learning_ros.interface.status import (
     STATUS_TYPE,
     Diagnostic,
     status_values,

@@ -32,6 +32,9 @@ PARTICIPANT_STATUS_TOPIC = 'participant/status'
 PARTICIPANT_IDEAL_TOPIC = 'participant/ideal'
 # What a simulated participant means to do to the pass, as corrections.
 PARTICIPANT_CORRECTIONS_TOPIC = 'participant/corrections'
+# What people say of a trial: a participant's answers, an operator's marks.
+ANSWERS_TOPIC = 'questionnaire/answers'
+MARKS_TOPIC = 'session/marks'
 # What a person teleoperates with; remap them to what the driver of the device publishes.
 JOY_TOPIC = 'joy'
 TWIST_TOPIC = 'twist'
@@ -113,6 +116,8 @@ TOPIC_QOS = {
     INFERENCE_STATUS_TOPIC: LATCHED_QOS,
     PARTICIPANT_STATUS_TOPIC: LATCHED_QOS,
     PARTICIPANT_IDEAL_TOPIC: LATCHED_QOS,
+    ANSWERS_TOPIC: CORRECTIONS_QOS,
+    MARKS_TOPIC: CORRECTIONS_QOS,
     HEARTBEAT_TOPIC: DIAGNOSTICS_QOS,
     LOG_TOPIC: LOG_QOS,
     RECORDED_PLAN_TOPIC: CORRECTIONS_QOS,

@@ -50,6 +50,8 @@ SESSION_TOPIC_TYPES = {
     names.PARTICIPANT_STATUS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
     names.PARTICIPANT_IDEAL_TOPIC: 'nav_msgs/msg/Path',
     names.PARTICIPANT_CORRECTIONS_TOPIC: 'trajectory_msgs/msg/MultiDOFJointTrajectory',
+    names.ANSWERS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
+    names.MARKS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
     names.JOY_TOPIC: 'sensor_msgs/msg/Joy',
     names.TWIST_TOPIC: 'geometry_msgs/msg/TwistStamped',
     arm_names.ARM_STATUS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',

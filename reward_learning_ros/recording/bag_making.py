@@ -11,6 +11,7 @@ import numpy as np
 from reward_learning_ros.interface import (
     Correction,
     Diagnostic,
+    OperatorMark,
     ParticipantState,
     ParticipantStatus,
     PassCorrections,
@@ -18,14 +19,16 @@ from reward_learning_ros.interface import (
     PlaybackState,
     PlaybackStatus,
     ThetaSummary,
+    QuestionnaireAnswers,
 )
 from reward_learning_ros.interface.correction import joint_name_of
 from reward_learning_ros.interface.plan import diagnostic_of
 from reward_learning_ros.interface.status import participant_diagnostic_of
+from reward_learning_ros.interface.study_records import answers_diagnostic_of, mark_diagnostic_of
 from reward_learning_ros.interface.theta import STATISTICS, label_of
 from reward_learning_ros.learning import ToolPaths
 from reward_learning_ros.recording.bag_reader import BagReader
-from reward_learning_ros.recording.bag_writer import BagWriter
+from reward_learning_ros.recording.bag_writer import BagWriter, existing_files
 from reward_learning_ros.recording.message_types import (
     LATCHED,
     QualityOfService,
@@ -36,7 +39,9 @@ from reward_learning_ros.recording.message_types import (
 from reward_learning_ros.recording.problems import BagError, Problem
 from reward_learning_ros.recording.published_recordings import Recording, corrections_of
 from reward_learning_ros.recording.session_topics import (
+    ANSWERS,
     CORRECTIONS,
+    MARKS,
     PARTICIPANT,
     PARTS,
     PLAN,
@@ -245,6 +250,40 @@ def write_corrections(
     for time_ns, topic, data in sorted(rows, key=lambda row: row[0]):
         writer.write(topic, time_ns, data)
     writer.close()
+
+
+def add_spoken(
+    path: Path, record: QuestionnaireAnswers | OperatorMark, *, namespace: str = ''
+) -> None:
+    """Add what somebody said after a session to its bag, which nobody else may write.
+
+    What is there stays as it is: the message is in a file of its own.
+
+    Args:
+        path: Folder of the bag.
+        record: What was said.
+        namespace: Of the session's topics.
+
+    Raises:
+        BagError: There is no bag, or one in another storage.
+        BagWriteError: It cannot be written.
+    """
+    if not path.is_dir():
+        raise BagError(f'{path}: there is no recording')
+    part = PARTS[MARKS if isinstance(record, OperatorMark) else ANSWERS]
+    prefix = f'/{namespace.strip("/")}' if namespace else ''
+    topic = describe_topic(f'{prefix}/{part.topic}', part.type_name, _CORRECTIONS_QOS)
+    if isinstance(record, OperatorMark):
+        told, said_ns = mark_diagnostic_of(record), record.machine_ns
+    else:
+        told, said_ns = answers_diagnostic_of(record), record.stamp_ns
+    # In simulated time a recording may be ahead of the clock.
+    ends_ns = [file.end_ns or 0 for file in existing_files(path)]
+    writer = BagWriter(path, [topic])
+    writer.write(topic.name, max([said_ns, *(end_ns + 1 for end_ns in ends_ns)]), serialized_diagnostic(told))
+    writer.close()
+    if writer.dropped[topic.name]:
+        raise BagError(f'{path}: what was said could not be written')
 
 
 def _told_ns(record: PassCorrections | Correction) -> int:

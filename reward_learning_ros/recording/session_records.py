@@ -14,15 +14,19 @@ from numpy.typing import NDArray
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 from reward_learning_ros.interface import (
     InferenceStatus,
+    OperatorMark,
     ParticipantStatus,
     PassCorrections,
     Plan,
+    QuestionnaireAnswers,
     ThetaSamples,
     ThetaSummary,
+    answers_from_message,
     contact_from_message,
     corrections_from_message,
     data_digest,
     inference_status_from_message,
+    mark_from_message,
     participant_status_from_message,
     plan_from_message,
     playback_status_from_message,
@@ -35,9 +39,11 @@ from reward_learning_ros.recording.bag_reader import BagMessage, BagReader
 from reward_learning_ros.recording.message_types import definition_damage
 from reward_learning_ros.recording.problems import BagError, Problem, TopicInBag
 from reward_learning_ros.recording.session_topics import (
+    ANSWERS,
     CONTACTS,
     CORRECTIONS,
     INFERENCE,
+    MARKS,
     PARTICIPANT,
     PARTICIPANT_CORRECTIONS,
     PLAN,
@@ -59,9 +65,11 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     PARTICIPANT: participant_status_from_message,
     PARTICIPANT_CORRECTIONS: corrections_from_message,
     SESSION: session_status_from_message,
+    ANSWERS: answers_from_message,
+    MARKS: mark_from_message,
 }
 # What no learning depends on.
-_NOT_LEARNED_FROM = (STATUS, SESSION, CONTACTS, PARTICIPANT_CORRECTIONS)
+_NOT_LEARNED_FROM = (STATUS, SESSION, CONTACTS, PARTICIPANT_CORRECTIONS, ANSWERS, MARKS)
 # Times of waypoints are told to the nanosecond.
 _SAME_TIME_SEC = 1e-6
 
@@ -154,6 +162,55 @@ class SessionRecords:
     inference: InferenceStatus | None
     participant: ParticipantStatus | None
     problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpokenRecords:
+    """What people said of a trial, as far as it is in its bag.
+
+    Attributes:
+        answers: What was answered last to each questionnaire after each trial, in the order in
+            which each was answered first.
+        marks: Of operators, in the order of the moments that they are about.
+        mark_times_ns: When each of those moments was, in the time of the recording.
+        problems: What is wrong with the bag.
+    """
+
+    answers: tuple[QuestionnaireAnswers, ...]
+    marks: tuple[OperatorMark, ...]
+    mark_times_ns: tuple[int, ...]
+    problems: tuple[Problem, ...]
+
+
+def read_spoken(path: Path) -> SpokenRecords:
+    """Read answers and marks from a session's folder or its bag.
+
+    Raises:
+        BagError: There is no bag.
+    """
+    answers: dict[tuple[str, str, int], QuestionnaireAnswers] = {}
+    marks: list[tuple[OperatorMark, int]] = []
+    with BagReader(path) as bag:
+        topics = SessionTopics(bag.path, bag.topics, {})
+        parts = {topics[part].name: part for part in (ANSWERS, MARKS) if part in topics}
+        problems = definition_problems(bag, [topics[part] for part in parts.values()])
+        for message in bag.messages(list(parts)) if parts else ():
+            record = read_record(parts[message.topic.name], message, problems)
+            if isinstance(record, QuestionnaireAnswers):
+                answers[record.participant, record.questionnaire, record.trial] = record
+            elif isinstance(record, OperatorMark):
+                # It was noted about when it was recorded; in simulated time a second of the
+                # machine is as many of the recording's as it went fast, which is not known here.
+                ago_ns = record.machine_ns - record.stamp_ns
+                marks.append((record, max(message.time_ns - ago_ns, 0)))
+        found = (*bag.problems, *problems)
+    marks.sort(key=lambda each: each[0].stamp_ns)
+    return SpokenRecords(
+        answers=tuple(answers.values()),
+        marks=tuple(mark for mark, _ in marks),
+        mark_times_ns=tuple(time_ns for _, time_ns in marks),
+        problems=found,
+    )
 
 
 def read_session(path: Path, topics: Mapping[str, str] | None = None) -> SessionRecords:

@@ -35,6 +35,8 @@ INFERENCE = 'inference'
 PARTICIPANT = 'participant'
 PARTICIPANT_CORRECTIONS = 'participant_corrections'
 SESSION = 'session'
+ANSWERS = 'answers'
+MARKS = 'marks'
 TORQUES = 'torques'
 JOINTS = 'joints'
 POSE = 'pose'
@@ -58,6 +60,8 @@ PARTS: Mapping[str, Part] = {
         topic='participant/corrections', type_name='trajectory_msgs/msg/MultiDOFJointTrajectory'
     ),
     SESSION: Part(topic='session/status', type_name='diagnostic_msgs/msg/DiagnosticStatus'),
+    ANSWERS: Part(topic='questionnaire/answers', type_name='diagnostic_msgs/msg/DiagnosticStatus'),
+    MARKS: Part(topic='session/marks', type_name='diagnostic_msgs/msg/DiagnosticStatus'),
     TORQUES: Part(
         topic=f'{_BROADCASTER}/external_joint_torques', type_name='sensor_msgs/msg/JointState'
     ),

@@ -35,6 +35,8 @@ from reward_learning_ros.study.tidy import TrialRow
 from reward_learning_ros.study.trial_analysis import Cell, MeasureAnalysis
 
 _OVER_ALL = 'all tasks'
+# In place of a condition, of what is asked at the end.
+_EVERYBODY = 'all conditions'
 
 
 def analysis_report(
@@ -80,11 +82,11 @@ def _section(protocol: Protocol, analysis: MeasureAnalysis) -> Section:
     blocks: list[Any] = [
         FigureBlock(
             name=analysis.column.replace('_', '-'),
-            figure=measure_figure(protocol, analysis),
+            figure=measure_figure(analysis),
             caption=f'{analysis.label}: means with 95 % intervals; dots are participants. '
-            'Lower is better.',
+            f'{analysis.better.capitalize()} is better.',
         ),
-        _means(protocol, analysis.cells),
+        _means(analysis.cells),
     ]
     people = counted(len(analysis.participants), 'participant')
     if analysis.effects:
@@ -110,11 +112,10 @@ def _section(protocol: Protocol, analysis: MeasureAnalysis) -> Section:
     return Section(title=analysis.label, blocks=blocks, warnings=analysis.remarks)
 
 
-def measure_figure(protocol: Protocol, analysis: MeasureAnalysis) -> Any:
+def measure_figure(analysis: MeasureAnalysis) -> Any:
     """Draw a measure by task and condition; to be called in `publication_style`."""
-    goals = [*(goal.name for goal in protocol.goals)]
-    groups = [*goals, ''] if len(goals) > 1 else goals
-    conditions = [condition.name for condition in protocol.conditions]
+    goals, conditions = _goals(analysis.cells), _conditions(analysis.cells)
+    groups = goals if len(goals) == 1 else [*goals, '']
     cells = {(cell.goal, cell.condition): cell for cell in analysis.cells}
     figure, panels = new_figure(width_in=min(PAGE_IN, 2.0 + 1.4 * len(groups)), height_in=2.8)
     panel = panels[0, 0]
@@ -126,9 +127,11 @@ def measure_figure(protocol: Protocol, analysis: MeasureAnalysis) -> Any:
         for condition in conditions
     }
     names = [group.replace('/', '\n') or _OVER_ALL for group in groups]
-    places = draw_bars(panel, names, series)
+    places = draw_bars(
+        panel, names, {name or _EVERYBODY: values for name, values in series.items()}
+    )
     for condition in conditions:
-        for place, group in zip(places[condition], groups, strict=True):
+        for place, group in zip(places[condition or _EVERYBODY], groups, strict=True):
             dots = sorted(cells[group, condition].values.values())
             shifts = 0.25 * np.linspace(-1, 1, len(dots)) * 0.8 / len(conditions)
             # In an order that spreads neighbours: equal values must not hide each other.
@@ -152,12 +155,21 @@ def measure_figure(protocol: Protocol, analysis: MeasureAnalysis) -> Any:
     return figure
 
 
-def _means(protocol: Protocol, cells: Sequence[Cell]) -> TableBlock:
-    conditions = [condition.name for condition in protocol.conditions]
+def _goals(cells: Sequence[Cell]) -> list[str]:
+    """Return the tasks that a measure was taken in one by one."""
+    return list(dict.fromkeys(cell.goal for cell in cells if cell.goal))
+
+
+def _conditions(cells: Sequence[Cell]) -> list[str]:
+    return list(dict.fromkeys(cell.condition for cell in cells))
+
+
+def _means(cells: Sequence[Cell]) -> TableBlock:
+    conditions = _conditions(cells)
     found = {(cell.goal, cell.condition): cell for cell in cells}
-    goals = [*(goal.name for goal in protocol.goals), '']
+    goals = [*_goals(cells), '']
     return TableBlock(
-        columns=('', *conditions),
+        columns=('', *(condition or _EVERYBODY for condition in conditions)),
         rows=[
             (
                 goal or _OVER_ALL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,18 @@ from reward_learning_ros.core.errors import (
     UnknownNameError,
 )
 from reward_learning_ros.study.journal import Event, Journal, sync_directory
-from reward_learning_ros.study.protocol import Protocol, Trial, check_name
+from reward_learning_ros.study.journal_notes import (
+    ANSWERED,
+    CONSENTED,
+    ENROLLED,
+    TRIAL,
+    Answered,
+    Consent,
+    answered_in,
+    consents_in,
+    kept,
+)
+from reward_learning_ros.study.protocol import Protocol, Trial, check_name, check_version
 from reward_learning_ros.study.protocol_file import protocol_text, read_protocol
 
 PLANNED = 'planned'
@@ -134,6 +146,7 @@ class Ledger:
         def decide(events: list[Event]) -> Event:
             records = self._replay(events)
             chosen = _choose(records, participant).trial
+            self._require_consent(events, chosen.participant)
             return self._event(records, chosen.participant, chosen.number, RUNNING, '')
 
         event = self._journal.append(decide)
@@ -145,9 +158,13 @@ class Ledger:
         Raises:
             InvalidInputError: There is no such trial, or this cannot become of it.
         """
-        self._journal.append(
-            lambda events: self._event(self._replay(events), participant, number, state, reason)
-        )
+
+        def decide(events: list[Event]) -> Event:
+            if state == RUNNING:
+                self._require_consent(events, participant)
+            return self._event(self._replay(events), participant, number, state, reason)
+
+        self._journal.append(decide)
         return self.record(participant, number)
 
     def enrol(self, participant: str) -> tuple[TrialRecord, ...]:
@@ -157,14 +174,93 @@ class Ledger:
         def decide(events: list[Event]) -> Event:
             if participant in self._replay(events):
                 raise InvalidInputError(f'participant {participant!r} is enrolled already')
-            return self._stamped({'event': 'enrolled', 'participant': participant})
+            return self._stamped({'event': ENROLLED, 'participant': participant})
 
         self._journal.append(decide)
         return self.records()[participant]
 
+    def consent(self, participant: str, version: str, document: bytes) -> Consent:
+        """Note that a participant consented to a document, and return what is kept of it.
+
+        Raises:
+            InvalidInputError: There is no such participant, or the study asks for another version.
+        """
+        check_version(version)
+        wanted = self.protocol.informed_consent
+        if wanted and version != wanted:
+            raise InvalidInputError(f'version is {version!r}; the study asks for {wanted!r}')
+
+        def decide(events: list[Event]) -> Event:
+            self._require_participant(events, participant)
+            return self._stamped(
+                {
+                    'event': CONSENTED,
+                    'participant': participant,
+                    'version': version,
+                    'sha256': hashlib.sha256(document).hexdigest(),
+                }
+            )
+
+        self._journal.append(decide)
+        return self.consents()[participant]
+
+    def consents(self) -> dict[str, Consent]:
+        """Return the last consent of each participant who gave one."""
+        return consents_in(self._journal.read())
+
+    def note_answered(self, record: TrialRecord, questionnaire: str, digest: str) -> Answered:
+        """Note that the answers to a questionnaire are in the bag of a trial."""
+        trial = record.trial
+
+        def decide(events: list[Event]) -> Event:
+            self._require_participant(events, trial.participant)
+            return self._stamped(
+                {
+                    'event': ANSWERED,
+                    'participant': trial.participant,
+                    'trial': trial.number,
+                    'session_number': record.session_number,
+                    'questionnaire': questionnaire,
+                    'digest': digest,
+                }
+            )
+
+        return kept(Answered, self._journal.append(decide))
+
+    def answered(self) -> tuple[Answered, ...]:
+        """Return which questionnaires were answered, in order."""
+        return answered_in(self._journal.read())
+
+    def participant_records(self, participant: str) -> tuple[TrialRecord, ...]:
+        """Return the trials of one participant.
+
+        Raises:
+            UnknownNameError: There is no such participant.
+        """
+        records = self.records()
+        if participant not in records:
+            raise UnknownNameError('participant', participant, records)
+        return records[participant]
+
     def record(self, participant: str, number: int) -> TrialRecord:
         """Return one trial as it is now."""
         return _find(self.records(), participant, number)
+
+    def _require_participant(self, events: Sequence[Event], participant: str) -> None:
+        records = self._replay(events)
+        if participant not in records:
+            raise UnknownNameError('participant', participant, records)
+
+    def _require_consent(self, events: Sequence[Event], participant: str) -> None:
+        """Refuse a trial of somebody who has not consented to what the study asks for."""
+        self._require_participant(events, participant)
+        wanted = self.protocol.informed_consent
+        given = consents_in(events).get(participant)
+        if wanted and (given is None or given.version != wanted):
+            raise InvalidInputError(
+                f'{participant} has not consented to version {wanted!r} of the study; note it '
+                'with `reward_learning study consent`'
+            )
 
     def _event(
         self,
@@ -195,7 +291,7 @@ class Ledger:
                 raise InvalidInputError(f'{name} was started {before.attempts} times already')
         return self._stamped(
             {
-                'event': 'trial',
+                'event': TRIAL,
                 'participant': participant,
                 'trial': number,
                 'state': state,
@@ -221,7 +317,9 @@ class Ledger:
                 )
             try:
                 participant = event['participant']
-                if event['event'] == 'enrolled':
+                if event['event'] in (CONSENTED, ANSWERED):
+                    continue
+                if event['event'] == ENROLLED:
                     records[participant] = self._planned(participant, len(records))
                     continue
                 index = event['trial'] - 1

@@ -11,6 +11,7 @@ import numpy as np
 from reward_learning_ros.core.checks import whole_number
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.study.counterbalance import balanced_latin_square
+from reward_learning_ros.study.questionnaires import DUES
 
 METHODS = ('double_mh', 'ignore', 'maximum', 'sampling')
 DEPENDENCES = ('dependent', 'independent')
@@ -22,6 +23,7 @@ MOST_TRIALS = 99
 
 # Names become folders and words of a command line.
 _NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_-]{0,63}')
+_VERSION = re.compile(r'[A-Za-z0-9][A-Za-z0-9._-]{0,63}')
 
 
 def check_name(kind: str, name: object) -> str:
@@ -32,6 +34,16 @@ def check_name(kind: str, name: object) -> str:
             'letter or digit'
         )
     return name
+
+
+def check_version(version: object) -> str:
+    """Return the version of a consent document, or say why it is none."""
+    if not isinstance(version, str) or not _VERSION.fullmatch(version):
+        raise InvalidInputError(
+            f'version {version!r} of a consent document must be letters, digits, ".", "_" and '
+            '"-", at most 64; it must not name anybody'
+        )
+    return version
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +107,10 @@ class Protocol:
         participant_model: `human`, or `simulated` for a rehearsal.
         consent: Before which passes a person lets the arm move, `every_pass` or `first_pass`;
             unset, it is what a session does by itself.
+        questionnaires: Name of each questionnaire that is asked, and when: one of
+            `questionnaires.DUES`.
+        informed_consent: Version of the document that a participant must have consented to before
+            the first trial; empty if the study does not ask for it here.
         seed: Of all random numbers.
     """
 
@@ -106,6 +122,8 @@ class Protocol:
     arm: str = 'simulated'
     participant_model: str = 'simulated'
     consent: str = ''
+    questionnaires: tuple[tuple[str, str], ...] = ()
+    informed_consent: str = ''
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -122,10 +140,18 @@ class Protocol:
                 raise UnknownNameError(kind, getattr(self, kind), allowed)
         if self.arm == 'franka' and self.participant_model != 'human':
             raise InvalidInputError('participant_model must be human with arm franka')
+        for name, due in self.questionnaires:
+            check_name('questionnaire', name)
+            if due not in DUES:
+                raise UnknownNameError(f'time of questionnaire {name}', due, DUES)
+        if self.informed_consent:
+            check_version(self.informed_consent)
         whole_number(self.seed, 'seed', 0)
         _check_unique('task', [goal.name for goal in self.goals])
         _check_unique('condition', [condition.name for condition in self.conditions])
         _check_unique('participant', self.participants, may_be_empty=True)
+        names = [name for name, _ in self.questionnaires]
+        _check_unique('questionnaire', names, may_be_empty=True)
         if self.trials_each > MOST_TRIALS:
             raise InvalidInputError(
                 f'{self.trials_each} trials for each participant; at most {MOST_TRIALS}'

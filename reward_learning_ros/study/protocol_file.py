@@ -44,6 +44,8 @@ def protocol_text(protocol: Protocol) -> str:
         'participant_model': protocol.participant_model,
         # Only where it is set: studies of before keep their fingerprint.
         **({'consent': protocol.consent} if protocol.consent else {}),
+        **({'questionnaires': dict(protocol.questionnaires)} if protocol.questionnaires else {}),
+        **({'informed_consent': protocol.informed_consent} if protocol.informed_consent else {}),
         'seed': protocol.seed,
     }
     return _HEAD + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
@@ -85,12 +87,24 @@ def _parse(content: Any) -> Protocol:
         goals=tuple(_goal(each) for each in _list(mapping['tasks'], 'tasks')),
         conditions=tuple(_condition(name, values) for name, values in conditions.items()),
         participants=tuple(_list(mapping.get('participants') or [], 'participants')),
+        questionnaires=_questionnaires(mapping.get('questionnaires') or {}),
         **{
             key: mapping[key]
-            for key in ('blocks', 'arm', 'participant_model', 'consent', 'seed')
+            for key in (
+                'blocks',
+                'arm',
+                'participant_model',
+                'consent',
+                'informed_consent',
+                'seed',
+            )
             if key in mapping
         },
     )
+
+
+def _questionnaires(content: Any) -> tuple[tuple[str, str], ...]:
+    return tuple(_mapping(content, 'questionnaires').items())
 
 
 def _goal(content: Any) -> Goal:

@@ -25,7 +25,7 @@ from reward_learning_ros.study.questionnaires import (
     Scale,
     Score,
 )
-from reward_learning_ros.tasks.fields import Fields, TaskFileError
+from reward_learning_ros.tasks.task_files import Fields, TaskFileError
 from reward_learning_ros.tasks.registry import PACKAGE, share_directory
 
 DIRECTORIES_VARIABLE = 'REWARD_LEARNING_QUESTIONNAIRES'
@@ -129,7 +129,7 @@ def _parse(path: Path, content: Any) -> Questionnaire:
         raise fields.error(
             'comparisons', f'are of {compared} items; allowed: 2 to {_MAX_COMPARED}'
         )
-    scores = ()
+    scores: tuple[Score, ...] = ()
     if fields.has('scores'):
         scores = tuple(_score(each, items, comparisons) for each in fields.listed('scores'))
     _check_once(fields, 'scores', [score.key for score in scores])

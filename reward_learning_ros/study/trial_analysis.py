@@ -15,6 +15,7 @@ from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.study.ledger import DONE
 from reward_learning_ros.study.mixed_model import MixedModel, fit_mixed_model
 from reward_learning_ros.study.protocol import Protocol
+from reward_learning_ros.study.questionnaires import AFTER_TRIAL, AT_END, LOWER
 from reward_learning_ros.study.statistics import (
     CONFIDENCE,
     Comparison,
@@ -25,12 +26,37 @@ from reward_learning_ros.study.statistics import (
 )
 from reward_learning_ros.study.tidy import TrialRow
 
-# What is compared: column, name, unit. Lower is better for all of them.
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """Something that is compared.
+
+    Attributes:
+        column: In the table of trials.
+        name: In reports.
+        unit: Of its values; empty without one.
+        better: `lower` or `higher`.
+        due: Whether it is measured after each trial, after each condition or at the end.
+    """
+
+    column: str
+    name: str
+    unit: str = ''
+    better: str = LOWER
+    due: str = AFTER_TRIAL
+
+    @property
+    def label(self) -> str:
+        """Its name with its unit."""
+        return f'{self.name} ({self.unit})' if self.unit else self.name
+
+
+# Of every session; the scores of questionnaires come after them.
 MEASURES = (
-    ('error', 'Error', ''),
-    ('regret', 'Regret', ''),
-    ('corrections', 'Corrections', ''),
-    ('duration_sec', 'Duration', 's'),
+    Measure(column='error', name='Error'),
+    Measure(column='regret', name='Regret'),
+    Measure(column='corrections', name='Corrections'),
+    Measure(column='duration_sec', name='Duration', unit='s'),
 )
 
 # Values by participant, then by task and condition.
@@ -42,8 +68,9 @@ class Cell:
     """The mean of a measure over participants, in one task (or over all) and one condition.
 
     Attributes:
-        goal: The task; empty for the mean of each participant over all tasks.
-        condition: The condition.
+        goal: The task; empty for the mean of each participant over all tasks, and for what is
+            asked of all of them at once.
+        condition: The condition; empty for what is asked once, at the end.
         count: How many participants.
         mean: Over them; NaN if there is none.
         half: Half the length of its 95 % interval; NaN with one participant.
@@ -65,6 +92,7 @@ class MeasureAnalysis:
     Attributes:
         column: In the table of trials.
         label: With its unit.
+        better: `lower` or `higher`.
         cells: Means by condition, over all tasks and in each.
         participants: Those who did all that is compared, whom the tests are about.
         effects: Of a repeated-measures analysis of variance.
@@ -75,6 +103,7 @@ class MeasureAnalysis:
 
     column: str
     label: str
+    better: str
     cells: tuple[Cell, ...]
     participants: tuple[str, ...]
     effects: tuple[Effect, ...] = ()
@@ -88,12 +117,15 @@ class MeasureAnalysis:
         return content
 
 
-def analyse_trials(protocol: Protocol, rows: Sequence[TrialRow]) -> tuple[MeasureAnalysis, ...]:
+def analyse_trials(
+    protocol: Protocol, rows: Sequence[TrialRow], further: Sequence[Measure] = ()
+) -> tuple[MeasureAnalysis, ...]:
     """Analyse the trials of a study that are done.
 
     Args:
         protocol: The study.
-        rows: As `tidy.trial_rows` returns them.
+        rows: As `tidy.trial_rows` returns them, with the columns of further measures.
+        further: Measures besides `MEASURES`; one that no trial has is left out.
 
     Raises:
         InvalidInputError: No trial is done.
@@ -102,20 +134,24 @@ def analyse_trials(protocol: Protocol, rows: Sequence[TrialRow]) -> tuple[Measur
     if not done:
         raise InvalidInputError(f'no trial of study {protocol.name} is done: nothing to analyse')
     found = []
-    for column, name, unit in MEASURES:
+    for measure in (*MEASURES, *further):
         values: _Values = {}
         for row in done:
-            if row[column] is not None:
-                cell = (row['goal'], row['condition'])
-                values.setdefault(row['participant'], {})[cell] = float(row[column])
+            if row.get(measure.column) is not None:
+                goal = row['goal'] if measure.due == AFTER_TRIAL else ''
+                condition = '' if measure.due == AT_END else row['condition']
+                own = values.setdefault(row['participant'], {})
+                own[goal, condition] = float(row[measure.column])
         if values:
-            found.append(_analyse(protocol, values, column, f'{name} ({unit})' if unit else name))
+            found.append(_analyse(protocol, values, measure))
     return tuple(found)
 
 
-def _analyse(protocol: Protocol, values: _Values, column: str, label: str) -> MeasureAnalysis:
-    goals = [goal.name for goal in protocol.goals]
+def _analyse(protocol: Protocol, values: _Values, measure: Measure) -> MeasureAnalysis:
+    goals = [goal.name for goal in protocol.goals] if measure.due == AFTER_TRIAL else ['']
     conditions = [condition.name for condition in protocol.conditions]
+    if measure.due == AT_END:
+        conditions = ['']
     whole = len(goals) * len(conditions)
     complete = tuple(name for name, cells in values.items() if len(cells) == whole)
     # (S, goals, conditions)
@@ -130,24 +166,29 @@ def _analyse(protocol: Protocol, values: _Values, column: str, label: str) -> Me
         _cell(g, c, {name: cells[g, c] for name, cells in values.items() if (g, c) in cells})
         for g in goals
         for c in conditions
+        if g
     ]
     effects: tuple[Effect, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     model, remarks = None, []
-    if len(conditions) < 2:
+    if measure.due == AT_END:
+        remarks.append('Asked once of each participant: nothing to compare.')
+    elif len(conditions) < 2:
         remarks.append('There is one condition: nothing to compare.')
     else:
         try:
             effects, comparisons = _tests(goals, conditions, array)
         except InvalidInputError as error:
             remarks.append(f'No tests: {error}.')
-        try:
-            model = _model(goals, conditions, values)
-        except (InvalidInputError, np.linalg.LinAlgError) as error:
-            remarks.append(f'No mixed model: {error}.')
+        if measure.due == AFTER_TRIAL:
+            try:
+                model = _model(goals, conditions, values)
+            except (InvalidInputError, np.linalg.LinAlgError) as error:
+                remarks.append(f'No mixed model: {error}.')
     return MeasureAnalysis(
-        column=column,
-        label=label,
+        column=measure.column,
+        label=measure.label,
+        better=measure.better,
         cells=tuple(over_all + in_each),
         participants=complete,
         effects=effects,

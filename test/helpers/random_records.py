@@ -17,6 +17,7 @@ from reward_learning_ros.interface import (
     JointReading,
     JointTrajectory,
     Level,
+    OperatorMark,
     ParticipantState,
     ParticipantStatus,
     PassCorrections,
@@ -24,6 +25,7 @@ from reward_learning_ros.interface import (
     PlaybackState,
     PlaybackStatus,
     PoseReading,
+    QuestionnaireAnswers,
     RecorderStatus,
     SessionEnd,
     SessionState,
@@ -279,9 +281,33 @@ def scene_object(rng: np.random.Generator) -> SceneObject:
     )
 
 
+def answers(rng: np.random.Generator) -> QuestionnaireAnswers:
+    return QuestionnaireAnswers(
+        stamp_ns=stamp(rng),
+        questionnaire='nasa_tlx',
+        digest=f'{rng.integers(2**60):x}',
+        participant=f'p{rng.integers(99)}',
+        trial=int(rng.integers(1, 99)),
+        answers={
+            'effort': repr(float(rng.uniform(0, 100))),
+            'effort:performance': 'effort',
+            'comment': 'née <b>=\n"µ"',
+        },
+    )
+
+
+def mark(rng: np.random.Generator) -> OperatorMark:
+    moments = sorted(stamp(rng) for _ in range(2))
+    return OperatorMark(
+        stamp_ns=moments[0], machine_ns=moments[1], key='spilled', note='twice, née <b>'
+    )
+
+
 ALL = {
     maker.__name__: maker
     for maker in (
+        answers,
+        mark,
         plan,
         corrections,
         contact,

@@ -44,7 +44,7 @@ def session(tmp_path):
         session.close()
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(460)
 def test_a_person_needs_no_other_tool(session):
     options = ('--participant-model', 'human', '--realtime', '--consent', 'every_pass')
     session.start(*options, '--task', 'reach', '--seed', '1')

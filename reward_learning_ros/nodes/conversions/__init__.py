@@ -4,6 +4,7 @@ The way back is defined without ROS, next to each record, and only passed on her
 """
 
 from reward_learning_ros.interface import (
+    answers_from_message,
     contact_from_message,
     corrections_from_message,
     deformation_from_message,
@@ -12,6 +13,7 @@ from reward_learning_ros.interface import (
     inference_status_from_message,
     joint_reading_from_message,
     joint_trajectory_from_message,
+    mark_from_message,
     participant_status_from_message,
     plan_from_message,
     playback_status_from_message,
@@ -55,12 +57,18 @@ from reward_learning_ros.nodes.conversions.robot_state import (
     wrench_reading_to_message,
 )
 from reward_learning_ros.nodes.conversions.session_status import session_status_to_message
+from reward_learning_ros.nodes.conversions.study_records import (
+    answers_to_message,
+    mark_to_message,
+)
 from reward_learning_ros.nodes.conversions.theta import (
     theta_samples_to_message,
     theta_summary_to_message,
 )
 
 __all__ = [
+    'answers_from_message',
+    'answers_to_message',
     'clearing_marker',
     'contact_from_message',
     'contact_to_message',
@@ -80,6 +88,8 @@ __all__ = [
     'joint_reading_to_message',
     'joint_trajectory_from_message',
     'joint_trajectory_to_message',
+    'mark_from_message',
+    'mark_to_message',
     'marker_array',
     'participant_status_from_message',
     'participant_status_to_message',

@@ -1,4 +1,4 @@
-"""The commands that run the session of a trial."""
+"""What an operator does with the trials of a study: how one is run, what became of it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,28 @@ from reward_learning_ros.parameters import from_mapping
 from reward_learning_ros.parameters.shared import AT_ONCE, BETWEEN_PASSES
 from reward_learning_ros.parameters.sources import text_of
 from reward_learning_ros.session.session_parameters import SessionParameters
-from reward_learning_ros.study.ledger import Ledger, TrialRecord
-from reward_learning_ros.study.tidy import wanted_theta
+from reward_learning_ros.study.ledger import DONE, Ledger, TrialRecord
+from reward_learning_ros.study.tidy import check_session, wanted_theta
 
 # What protocols call it.
 _REPLANS = {'online': AT_ONCE, 'after_pass': BETWEEN_PASSES}
+
+
+def mark_trial(
+    ledger: Ledger, participant: str, number: int, state: str, reason: str = ''
+) -> TrialRecord:
+    """Note what became of a trial, and return it as it is now.
+
+    Raises:
+        InvalidInputError: There is no such trial, this cannot become of it, a reason is missing,
+            or it is to be done and left no session that has ended.
+    """
+    if state == DONE:
+        record = ledger.record(participant, number)
+        if record.attempts:
+            # One without would be found only when the whole study is analysed.
+            check_session(ledger, record)
+    return ledger.mark(participant, number, state, reason)
 
 
 def session_values(ledger: Ledger, record: TrialRecord, sessions: Path) -> dict[str, Any]:
