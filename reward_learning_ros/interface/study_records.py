@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from reward_learning_ros.interface.records import Record, reading
 from reward_learning_ros.interface.status import (
     STATUS_TYPE,
     Diagnostic,
     status_values,
     whole_number,
 )
-from reward_learning_ros.interface.records import Record, reading
 
 _ANSWERS_NAME = 'questionnaire'
 _MARK_NAME = 'mark'
