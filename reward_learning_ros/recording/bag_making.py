@@ -18,8 +18,8 @@ from reward_learning_ros.interface import (
     Plan,
     PlaybackState,
     PlaybackStatus,
-    ThetaSummary,
     QuestionnaireAnswers,
+    ThetaSummary,
 )
 from reward_learning_ros.interface.correction import joint_name_of
 from reward_learning_ros.interface.plan import diagnostic_of
@@ -280,7 +280,11 @@ def add_spoken(
     # In simulated time a recording may be ahead of the clock.
     ends_ns = [file.end_ns or 0 for file in existing_files(path)]
     writer = BagWriter(path, [topic])
-    writer.write(topic.name, max([said_ns, *(end_ns + 1 for end_ns in ends_ns)]), serialized_diagnostic(told))
+    writer.write(
+        topic.name,
+        max([said_ns, *(end_ns + 1 for end_ns in ends_ns)]),
+        serialized_diagnostic(told),
+    )
     writer.close()
     if writer.dropped[topic.name]:
         raise BagError(f'{path}: what was said could not be written')

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.interface import OperatorMark, QuestionnaireAnswers
-from reward_learning_ros.recording.problems import BagError
 from reward_learning_ros.recording.bag_making import add_spoken
+from reward_learning_ros.recording.problems import BagError
 from reward_learning_ros.study.ledger import (
     DONE,
     EXCLUDED,

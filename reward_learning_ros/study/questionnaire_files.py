@@ -25,8 +25,8 @@ from reward_learning_ros.study.questionnaires import (
     Scale,
     Score,
 )
-from reward_learning_ros.tasks.task_files import Fields, TaskFileError
 from reward_learning_ros.tasks.registry import PACKAGE, share_directory
+from reward_learning_ros.tasks.task_files import Fields, TaskFileError
 
 DIRECTORIES_VARIABLE = 'REWARD_LEARNING_QUESTIONNAIRES'
 FOLDER = 'questionnaires'
