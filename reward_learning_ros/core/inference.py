@@ -86,7 +86,7 @@ class Inference:
         Args:
             task: What is corrected.
             corrections: One `CorrectionSequence` or several.
-            method: `double_mh`, `ignore`, `sampling` or `maximum`.
+            method: `double_mh`, `tabulated`, `ignore`, `sampling` or `maximum`.
             dependence: `dependent` or `independent` corrections.
             beta: A number, `infer`, or a `BetaPrior`.
             gamma: Discount of the rewards of earlier trajectories.

@@ -19,6 +19,10 @@ MIN_ESS = 100.0
 MAX_STUCK = 0.2
 MIN_EFFECTIVE_MEMBERS = 4.0
 MIN_RELEVANCE = 0.5
+# Of the method `tabulated`: the error of the mean over the spread that the table leaves, and the
+# share of the posterior at the bounds of β.
+MAX_TABLE_ERROR = 0.3
+MAX_AT_EDGE = 0.3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -154,7 +158,7 @@ class Posterior:
                 f'the ensemble hardly covers this θ ({numbers["effective_members"]:.1f} effective '
                 'members): a larger ensemble is needed'
             )
-        return tuple(found)
+        return (*found, *self._table_warnings())
 
     def relevance_warnings(self, least: float = MIN_RELEVANCE) -> tuple[str, ...]:
         """Return that the relevance is below what is wanted, in words; nothing if it is not."""
@@ -174,6 +178,27 @@ class Posterior:
     def is_trustworthy(self) -> bool:
         """Whether there is no warning."""
         return not self.warnings
+
+    def _table_warnings(self) -> list[str]:
+        """Return what is wrong with a table of log Z, in words; empty without one."""
+        found = []
+        numbers = self.sampling
+        if not numbers.get('effective_points', MIN_ESS) >= MIN_ESS:
+            found.append(
+                f'only {numbers["effective_points"]:.0f} points of the table count (at least '
+                f'{MIN_ESS:.0f} wanted): more points are needed'
+            )
+        if not numbers.get('table_error', 0.0) <= MAX_TABLE_ERROR:
+            found.append(
+                f'the error of the table moves the mean by {numbers["table_error"]:.2f} of its '
+                f'spread (at most {MAX_TABLE_ERROR} wanted): a larger ensemble is needed'
+            )
+        if numbers.get('beta_at_edge', 0.0) > MAX_AT_EDGE:
+            found.append(
+                f'{numbers["beta_at_edge"]:.0%} of the posterior is at the bounds of β that the '
+                'table has: its prior decides'
+            )
+        return found
 
     def to_arviz(self) -> Any:
         """Return ArviZ InferenceData with dimensions chain, draw and feature."""

@@ -42,7 +42,7 @@ def method_parameter() -> Any:
     return parameter(
         'double_mh',
         description='How the normalizer is dealt with',
-        choices=('double_mh', 'ignore', 'maximum', 'sampling'),
+        choices=('double_mh', 'ignore', 'maximum', 'sampling', 'tabulated'),
     )
 
 

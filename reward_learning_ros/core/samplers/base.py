@@ -55,6 +55,7 @@ class Settings:
         inner_steps: Steps of the inner sampler for each auxiliary.
         candidates: Members of the ensemble that each auxiliary looks at.
         samples: Corrections N of the `sampling` method (equation M3).
+        points: Points of the prior at which the `tabulated` method knows log Z first.
         ensemble: Size of the ensemble.
     """
 
@@ -70,10 +71,11 @@ class Settings:
     inner_steps: int = 24
     candidates: int = 128
     samples: int = 1000
+    points: int = 4096
     ensemble: EnsembleSize = field(default_factory=EnsembleSize)
 
     def __post_init__(self) -> None:
-        for name in ('chains', 'thin', 'candidates', 'samples'):
+        for name in ('chains', 'thin', 'candidates', 'samples', 'points'):
             whole_number(getattr(self, name), name, 1)
         for name in ('warmup', 'inner_steps'):
             whole_number(getattr(self, name), name, 0)

@@ -68,7 +68,7 @@ DIRECTIONS_PER_FEATURE = 3
 ADAPTED_ANCHORS = 12
 ENOUGH_MEMBERS = 0.25
 # Kept for the next problem with the same space.
-_ENSEMBLES: Recent[Ensemble] = Recent(8)
+_ENSEMBLES: Recent[Ensemble] = Recent(32)
 # Where an auxiliary starts: from the data as Algorithm 3 prints it, from the auxiliary of the
 # step before, or from there with a jump into the ensemble.
 START_DATA, START_CARRIED, START_ENSEMBLE = range(len(STARTS))
@@ -320,16 +320,22 @@ class _State(NamedTuple):
     counts: np.ndarray
 
 
-def draw_ensemble(problem: Problem, index: int, size: EnsembleSize) -> Ensemble:
+def draw_ensemble(problem: Problem, index: int, size: EnsembleSize, *part: int) -> Ensemble:
     """Return the ensemble of one of the problem's spaces, spread over the prior of θ and β.
 
     It depends on nothing that a person did, so the last ones are kept: a study's recordings of one
     task share theirs.
+
+    Args:
+        problem: What is to be inferred.
+        index: Of the space.
+        size: How large it is.
+        part: Tells one of several independent ensembles from the others.
     """
     space = problem.evidence.spaces[index]
     directions = _directions(problem)
     largest = problem.beta.high * problem.domain.largest_length
-    seed = problem.stream(1, index)
+    seed = problem.stream(1, index, *part)
     key = (
         problem.features,
         *(array.tobytes() for array in (*space, directions)),

@@ -14,6 +14,7 @@ from reward_learning_ros.core.samplers.base import (
 from reward_learning_ros.core.samplers.library_double_mh import LibraryDoubleMH
 from reward_learning_ros.core.samplers.library_evidence import library_evidence
 from reward_learning_ros.core.samplers.normalizer import Table, TableSampler
+from reward_learning_ros.core.samplers.tabulated import LibraryTabulated
 
 
 class _LibraryTable(TableSampler):
@@ -71,6 +72,7 @@ LIBRARY_METHODS: dict[str, Callable[[Problem], Sampler]] = {
     'maximum': LibraryMaximum,
     'double_mh': LibraryDoubleMH,
     'summation': LibrarySummation,
+    'tabulated': LibraryTabulated,
 }
 
 

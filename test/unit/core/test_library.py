@@ -274,10 +274,10 @@ def demonstrations(task) -> core.CorrectionSequence:
     )
 
 
-@pytest.mark.parametrize('method', ['double_mh', 'summation'])
+@pytest.mark.parametrize('method', ['double_mh', 'summation', 'tabulated'])
 # Without jumps into the mixture an auxiliary needs more steps to forget where it was.
 @pytest.mark.parametrize(('start', 'steps'), [('ensemble', 24), ('carried', 300), ('data', 300)])
-def test_double_mh_and_summation_agree_with_the_exact_posterior(
+def test_the_methods_agree_with_the_exact_posterior(
     method, start, steps, task, demonstrations
 ) -> None:
     if sized(1, 0) == 0:

@@ -171,10 +171,11 @@ def test_the_inner_sampler_draws_silence_as_often_as_the_model_says(bother):
     np.testing.assert_array_less(np.abs(seen.ravel() / rounds - exact), 4 * spread + 1e-3)
 
 
+@pytest.mark.parametrize('method', ['double_mh', 'tabulated'])
 @pytest.mark.parametrize(
     ('alpha', 'bother'), [(None, 1.0), (2.0, -2.0), (2.0, core.BotherPrior(low=-3.0, high=3.0))]
 )
-def test_double_mh_finds_the_exact_posterior_where_silence_is_an_atom(alpha, bother):
+def test_the_exact_posterior_is_found_where_silence_is_an_atom(method, alpha, bother):
     if sized(1, 0) == 0:
         pytest.skip('takes compiled code')
     task = small_task()
@@ -190,6 +191,7 @@ def test_double_mh_finds_the_exact_posterior_where_silence_is_an_atom(alpha, bot
         alpha=alpha,
         silence='atom',
         bother=bother,
+        method=method,
         seed=3,
         settings=core.Settings(target_ess=2000.0),
     )
@@ -202,7 +204,9 @@ def test_double_mh_finds_the_exact_posterior_where_silence_is_an_atom(alpha, bot
         6.0 if alpha is None else alpha,
         np.linspace(-3.0, 3.0, 25) if inferred else [bother],
     )
-    np.testing.assert_allclose(posterior.mean, theta, atol=0.02)
+    # Three passes share one table, whose error counts three times.
+    allowed = 0.035 if method == 'tabulated' else 0.02
+    np.testing.assert_allclose(posterior.mean, theta, atol=allowed)
     assert posterior.others['bother'].mean() == pytest.approx(kappa, abs=0.15)
 
 
@@ -246,7 +250,7 @@ def test_a_person_who_need_not_push_is_silent_where_it_is_not_worth_it():
         np.testing.assert_array_equal(moved, sequence.is_push)
 
 
-@pytest.mark.parametrize('method', ['ignore', 'sampling', 'maximum', 'double_mh'])
+@pytest.mark.parametrize('method', ['ignore', 'sampling', 'maximum', 'double_mh', 'tabulated'])
 def test_every_method_takes_passes_with_silence(method, quick):
     task = small_task()
     passes = [core.CorrectionSequence.from_pass(task.plan, [[0.5], [0.0]]), silent_pass(task)]
