@@ -26,10 +26,10 @@ class ControlDesk:
             self.controller = page
 
     def leave(self, page: str) -> None:
-        """Take a page away; its control is nobody's until somebody takes it."""
+        """Take a page away; its control goes to the only page left, or waits to be taken."""
         self._numbers.pop(page, None)
         if self.controller == page:
-            self.controller = ''
+            self.controller = next(iter(self._numbers)) if len(self._numbers) == 1 else ''
         if not self._numbers:
             self._next = 1
 

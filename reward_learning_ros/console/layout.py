@@ -13,6 +13,8 @@ from reward_learning_ros.console.situation import Headline, Judgement, Light
 ASSETS = Path(__file__).parent / 'assets'
 _PAGES = (
     ('Session', '/'),
+    ('Study', '/study'),
+    ('Recordings', '/recordings'),
     ('Participant', '/participant'),
 )
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-import numpy as np
-
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import ThetaSummary
 from reward_learning_ros.session.understanding import prior_of, understood
@@ -59,8 +57,9 @@ def _sentence(prior: ThetaSummary, theta: ThetaSummary, index: int) -> str:
     name = theta.features[index]
     if claim != 'nothing yet':
         return claim
-    if float(np.diff(theta.quantiles[[0, 2], index])) < float(
-        np.diff(prior.quantiles[[0, 2], index])
-    ):
+    width, before = (
+        each.quantiles[2, index] - each.quantiles[0, index] for each in (theta, prior)
+    )
+    if width < before:
         return f'{name}: about as important as it was thought, and surer by now'
     return f'{name}: nothing learned yet'

@@ -15,6 +15,7 @@ from reward_learning_ros.arm.description import franka_arm
 from reward_learning_ros.console.arm_view import ArmView
 from reward_learning_ros.console.console_node import ConsoleNode
 from reward_learning_ros.console.control import ControlDesk
+from reward_learning_ros.console.launcher import SessionLauncher
 from reward_learning_ros.console.layout import (
     Banner,
     Lights,
@@ -33,6 +34,7 @@ from reward_learning_ros.console.situation import (
     quality,
 )
 from reward_learning_ros.console.snapshot import LogEvent, Snapshot
+from reward_learning_ros.console.start_card import StartCard
 from reward_learning_ros.console.theta_view import ThetaView
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import Level
@@ -73,8 +75,9 @@ _LEGEND = (
 class OperatorPage:
     """One open page."""
 
-    def __init__(self, node: ConsoleNode, desk: ControlDesk) -> None:
+    def __init__(self, node: ConsoleNode, desk: ControlDesk, launcher: SessionLauncher) -> None:
         self._node = node
+        self._launcher = launcher
         self._desk = desk
         self._id = context.client.id
         self._shown: Snapshot | None = None
@@ -102,6 +105,9 @@ class OperatorPage:
                 with card('Log', 'rl-order-6'):
                     self._log = ui.element('div').classes('rl-log')
             with ui.element('div').classes('rl-column'):
+                self._start = StartCard(
+                    self._launcher, self._node.config.sessions, self._node.get_namespace()
+                )
                 self._build_acts()
                 with card('What was learned (θ)', 'rl-order-3'):
                     self._theta = ThetaView()
@@ -129,7 +135,7 @@ class OperatorPage:
                         text(words, '')
 
     def _build_acts(self) -> None:
-        with card('What you can do', 'rl-order-2'):
+        with card('What you can do', 'rl-order-2') as self._acts:
             self._consent = text('', 'rl-soft')
             with ui.element('div').classes('rl-acts'):
                 for act, words, color, place in _BUTTONS:
@@ -225,6 +231,8 @@ class OperatorPage:
 
     def _update_acts(self, snapshot: Snapshot, now_sec: float) -> None:
         not_mine = self._desk.obstacle(self._id)
+        self._start.show(snapshot, not_mine)
+        self._acts.set_visibility(snapshot.session is not None)
         for act, possibility in possibilities(snapshot, now_sec).items():
             if act not in self._buttons:
                 continue

@@ -1,0 +1,143 @@
+"""The study on the page: whose turn it is, start a trial, note what became of it."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from nicegui import ui
+
+from reward_learning_ros.console.console_node import ConsoleNode
+from reward_learning_ros.console.launcher import SessionLauncher
+from reward_learning_ros.console.layout import begin_page, card, plain_button, text
+from reward_learning_ros.console.trials import session_of, studies
+from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.interface import SessionState
+from reward_learning_ros.study.ledger import (
+    ABORTED,
+    DONE,
+    EXCLUDED,
+    RUNNING,
+    Ledger,
+    TrialRecord,
+)
+from reward_learning_ros.study.tidy import check_session
+
+_PERIOD_SEC = 2.0
+_MARKS = ((DONE, 'Done'), (ABORTED, 'Aborted'), (EXCLUDED, 'Exclude'))
+
+
+class StudyPage:
+    """One open page; the ledger is read again whenever it changed."""
+
+    def __init__(self, node: ConsoleNode, launcher: SessionLauncher) -> None:
+        self._node = node
+        self._launcher = launcher
+        self._sessions = Path(node.config.sessions)
+        self._shown: object = None
+        begin_page('Study', here='/study')
+        with ui.element('main').classes('rl-narrow'):
+            with card('Study'):
+                names = studies(self._sessions)
+                if not names:
+                    text(f'There is no study in {self._sessions.absolute()} yet. Begin one with')
+                    text('reward_learning study new NAME --participant-model human', 'rl-soft')
+                self._study = ui.select(
+                    names, value=names[0] if names else None, label='Study', on_change=self._again
+                ).props('outlined')
+                self._study.set_visibility(bool(names))
+                self._who = ui.select([], label='Participant', on_change=self._again)
+                self._who.props('outlined')
+                text(
+                    'Names here are pseudonyms. Who is behind one is written down elsewhere, and '
+                    'is not the business of this page.',
+                    'rl-soft',
+                )
+            self._body = ui.element('div').classes('rl-column')
+        self._again()
+        ui.timer(_PERIOD_SEC, self._update)
+
+    def _ledger(self) -> Ledger | None:
+        return Ledger(self._sessions / self._study.value) if self._study.value else None
+
+    def _again(self) -> None:
+        self._shown = None
+        self._update()
+
+    def _update(self) -> None:
+        ledger = self._ledger()
+        if ledger is None:
+            return
+        records = ledger.records()
+        self._who.set_options(list(records), value=self._who.value or next(iter(records), None))
+        found = records.get(self._who.value, ())
+        is_busy = self._is_busy()
+        if (found, is_busy) == self._shown:
+            return
+        self._shown = found, is_busy
+        self._body.clear()
+        with self._body, card(f'Trials of {self._who.value}'):
+            for record in found:
+                self._row(ledger, record, is_busy)
+
+    def _is_busy(self) -> bool:
+        session = self._node.snapshot.session
+        is_heard = session is not None and session.state is not SessionState.ENDED
+        return self._launcher.is_running or (is_heard and bool(self._node.snapshot.beats))
+
+    def _row(self, ledger: Ledger, record: TrialRecord, is_busy: bool) -> None:
+        trial = record.trial
+        with ui.element('div').classes('rl-row rl-trial').props(f'data-trial={trial.number}'):
+            text(f'{trial.number}', 'rl-number')
+            text(f'{trial.goal.task}, {trial.condition.name}', 'rl-feature')
+            text(record.state + (f': {record.reason}' if record.reason else ''), 'rl-soft')
+            ui.element('div').classes('rl-spacer')
+            is_next = self._is_next(ledger, record)
+            if is_next:
+                button = plain_button('Start', partial(self._start, ledger, record))
+                button.props('data-act=start-trial').set_enabled(not is_busy)
+            if record.state == RUNNING:
+                for state, words in _MARKS:
+                    quiet = '' if state == DONE else 'rl-btn-quiet'
+                    button = plain_button(words, partial(self._mark, ledger, record, state), quiet)
+                    button.props(f'data-act=mark-{state}').set_enabled(not is_busy)
+
+    def _is_next(self, ledger: Ledger, record: TrialRecord) -> bool:
+        try:
+            return ledger.next(record.trial.participant).trial == record.trial
+        except RewardLearningError:
+            return False
+
+    def _start(self, ledger: Ledger, record: TrialRecord) -> None:
+        try:
+            started = ledger.start(record.trial.participant)
+            self._launcher.start(session_of(ledger, started, self._sessions))
+        except RewardLearningError as error:
+            ui.notify(str(error), type='negative')
+            return
+        ui.navigate.to('/')
+
+    async def _mark(self, ledger: Ledger, record: TrialRecord, state: str) -> None:
+        reason = '' if state == DONE else await _reason(state)
+        if reason is None:
+            return
+        trial = record.trial
+        try:
+            if state == DONE:
+                check_session(ledger, record)
+            ledger.mark(trial.participant, trial.number, state, reason)
+        except RewardLearningError as error:
+            ui.notify(str(error), type='negative')
+        self._again()
+
+
+async def _reason(state: str) -> str | None:
+    with ui.dialog() as dialog, card():
+        text(f'Why is it {state}?')
+        field = ui.input('Reason').props('outlined autofocus')
+        with ui.element('div').classes('rl-row'):
+            plain_button('Note it', lambda: dialog.submit(field.value))
+            plain_button('Cancel', lambda: dialog.submit(None), 'rl-btn-quiet')
+    answer = await dialog
+    dialog.delete()
+    return None if answer is None else str(answer)
