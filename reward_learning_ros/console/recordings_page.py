@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -61,7 +62,7 @@ def _list(sessions: Path) -> None:
                 text(name, 'rl-feature')
                 text('' if is_complete else 'not concluded', 'rl-soft')
                 ui.element('div').classes('rl-spacer')
-                plain_button('Open', lambda name=name: _open(name))
+                plain_button('Open', partial(_open, name))
 
 
 def _open(name: str) -> None:

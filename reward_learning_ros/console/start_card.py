@@ -30,7 +30,7 @@ class StartCard:
         self._sessions = sessions
         self._namespace = namespace
         self._started_sec = -_STARTING_SEC
-        with card('Try it', 'rl-order-2') as self._card:
+        with card('Try it', 'rl-order-0') as self._card:
             text(
                 'A simulated arm shows its plan. Pull it with the mouse where it is wrong. After '
                 'each pass it shows what it understood.'
