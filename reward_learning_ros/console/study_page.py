@@ -13,6 +13,7 @@ from reward_learning_ros.console.layout import begin_page, card, plain_button, t
 from reward_learning_ros.console.trials import session_of, studies
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import SessionState
+from reward_learning_ros.study.desk import mark_trial
 from reward_learning_ros.study.ledger import (
     ABORTED,
     DONE,
@@ -21,7 +22,6 @@ from reward_learning_ros.study.ledger import (
     Ledger,
     TrialRecord,
 )
-from reward_learning_ros.study.tidy import check_session
 
 _PERIOD_SEC = 2.0
 _MARKS = ((DONE, 'Done'), (ABORTED, 'Aborted'), (EXCLUDED, 'Exclude'))
@@ -123,9 +123,7 @@ class StudyPage:
             return
         trial = record.trial
         try:
-            if state == DONE:
-                check_session(ledger, record)
-            ledger.mark(trial.participant, trial.number, state, reason)
+            mark_trial(ledger, trial.participant, trial.number, state, reason)
         except RewardLearningError as error:
             ui.notify(str(error), type='negative')
         self._again()

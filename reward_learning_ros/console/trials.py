@@ -8,8 +8,8 @@ from reward_learning_ros.parameters import from_mapping
 from reward_learning_ros.parameters.shared import SIMULATED
 from reward_learning_ros.session.node_parameters.session_conductor import EVERY_PASS
 from reward_learning_ros.session.session_parameters import SessionParameters
-from reward_learning_ros.study.ledger import PROTOCOL_FILE, Ledger, TrialRecord
 from reward_learning_ros.study.desk import session_values
+from reward_learning_ros.study.ledger import PROTOCOL_FILE, Ledger, TrialRecord
 
 
 def studies(sessions: Path) -> list[str]:
