@@ -7,6 +7,8 @@
 #   ARGS     passed on to the command
 #   PORT     at which `make docs-serve` shows the site
 #   WORKERS  test processes at the same time
+#   MINUTES  how long fuzz tries
+#   HOURS    how long soak runs sessions
 #   N, LOAD  how often test-repeat and test-fresh run, and beside how many busy processes
 
 PYTHON ?= python3
@@ -15,6 +17,8 @@ WORKERS ?= auto
 WITH ?= session
 N ?= 10
 LOAD ?= 0
+MINUTES ?= 20
+HOURS ?= 2
 # A file's tests stay together: they share what is slow to build or to compile.
 PARALLEL = -n $(WORKERS) --maxprocesses 8 --dist loadfile
 ENVIRONMENT = "$(PYTHON)" -m tools.environment --ros $(ROS) $(if $(BUILD),--build "$(BUILD)")
@@ -29,7 +33,8 @@ RESULTS = $(if $(BUILD),--output "$(BUILD)/benchmarks")
 
 .DEFAULT_GOAL := help
 .PHONY: help session console environment test test-repeat test-fresh test-interpreted \
-	test-matrix test-matrix-one bench acceptance faults gallery diagrams colcon lint types format \
+	test-matrix test-matrix-one bench acceptance faults fuzz soak gallery diagrams \
+	colcon lint types format \
 	size doctor pins clean docs docs-serve
 
 # Told here, where no Python can: everything below starts with one.
@@ -77,8 +82,14 @@ bench:  ## the numbers, printed and as JSON under benchmarks/results
 acceptance:  ## what sessions teach the arm: four kinds of people, 20 of each; takes hours
 	@$(COMPILED) session python -m benchmarks.acceptance $(ARGS)
 
-faults:  ## faults on purpose, and what the arm does then: ARGS=motion; takes two hours
+faults:  ## faults on purpose, and what happens then: ARGS=motion, ARGS=session; takes hours
 	@$(COMPILED) session python -m benchmarks.faults $(RESULTS) $(ARGS)
+
+fuzz:  ## hostile files, recordings and messages, for MINUTES
+	@$(COMPILED) test python -m benchmarks.fuzz --minutes $(MINUTES) $(RESULTS) $(ARGS)
+
+soak:  ## sessions in a row, for HOURS; does anything grow?
+	@$(COMPILED) bench python -m benchmarks.soak --hours $(HOURS) $(RESULTS) $(ARGS)
 
 gallery:  ## draw the pictures of docs/gallery anew
 	@$(COMPILED) study python -m tools.gallery $(ARGS)

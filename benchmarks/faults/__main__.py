@@ -3,8 +3,10 @@
     make faults ARGS=motion                                # everything; takes two hours
     make faults ARGS='motion --only consent --orders 20'
     make faults ARGS='motion --only holds --minutes 2'
+    make faults ARGS=session                               # what becomes of sessions; an hour
+    make faults ARGS='session --kinds "full disk" --states playing'
 
-All parts run in real time with the shipped timings, and judge measured joint velocities.
+All run in real time with the shipped timings, and judge measured joint velocities.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.faults import consent, holds, plans, timing
+from benchmarks.faults import consent, holds, plans, session, session_faults, timing
 from benchmarks.faults.report import keep_results
 from benchmarks.faults.station import use_domain
 from reward_learning_ros.core.cores import available_cores
@@ -33,8 +35,8 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument('campaign', choices=('motion',), help='which faults')
-    parser.add_argument('--only', nargs='+', choices=tuple(PARTS), default=tuple(PARTS))
+    parser.add_argument('campaign', choices=tuple(CAMPAIGNS), help='which faults')
+    parser.add_argument('--only', nargs='+', choices=tuple(PARTS), help='parts of motion')
     parser.add_argument('--seed', type=int, default=0, help='of all random numbers')
     parser.add_argument('--orders', type=int, default=200, help='of events, against a session')
     parser.add_argument('--plans', type=int, default=200, help='replacements of the plan')
@@ -51,21 +53,30 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         '--load', type=int, default=available_cores(), help='busy processes beside faults'
     )
+    parser.add_argument(
+        '--kinds',
+        nargs='+',
+        choices=tuple(session_faults.FAULTS),
+        default=tuple(session_faults.FAULTS),
+        metavar='FAULT',
+        help=f'of a session: {", ".join(session_faults.FAULTS)}',
+    )
+    parser.add_argument('--states', nargs='+', choices=session.STATES, default=session.STATES)
+    parser.add_argument('--pairs', type=int, default=30, help='of faults of a session at once')
     parser.add_argument('--output', type=Path, default=RESULTS, help='folder of the JSON file')
     options = parser.parse_args(arguments)
     # Also in the background of a shell, where Ctrl-C is ignored: no process is left behind.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
+    chosen = options.only or CAMPAIGNS[options.campaign]
     results: dict[str, Any] = {}
     with claimed_domain() as domain_id:
         use_domain(domain_id)
-        for name in options.only:
+        for name in chosen:
             results[name] = {'seed': options.seed, **_run(name, PARTS[name], options)}
     path = options.output / f'faults_{options.campaign}.json'
     keep_results(path, results)
-    violations = [
-        f'{name}: {text}' for name in options.only for text in results[name]['violations']
-    ]
+    violations = [f'{name}: {text}' for name in chosen for text in results[name]['violations']]
     print(f'\nkept in {path}')
     for violation in violations:
         print(f'VIOLATED: {violation}')
@@ -89,7 +100,11 @@ PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     'holds': lambda options: holds.run(
         minutes=options.minutes, seed=options.seed, kinds=options.faults, load=options.load
     ),
+    'session': lambda options: session.run(
+        seed=options.seed, states=options.states, faults=options.kinds, pairs=options.pairs
+    ),
 }
+CAMPAIGNS = {'motion': ('consent', 'plans', 'timing', 'holds'), 'session': ('session',)}
 
 
 if __name__ == '__main__':

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -14,9 +13,12 @@ from typing import Any
 
 from reward_learning_ros.core.errors import install_command
 from reward_learning_ros.parameters.shared import FRANKA, SIMULATED
+from reward_learning_ros.session.ros_distribution import (
+    SUPPORTED_DISTRIBUTIONS,
+    wheel_distribution,
+)
 
 SUPPORTED_PYTHON = ((3, 10), (3, 13))
-SUPPORTED_DISTRIBUTIONS = ('humble', 'jazzy', 'kilted')
 
 GET_ROS = 'source ROS 2 (`source /opt/ros/jazzy/setup.bash`), or let `make session` fetch it'
 GET_PACKAGE = 'run `make session`, or `pip install reward_learning_ros`'
@@ -110,17 +112,6 @@ def ros_finding(
         found=f'{distribution or "unknown distribution"} ({origin})',
         advice=f'tested with {", ".join(SUPPORTED_DISTRIBUTIONS)}',
     )
-
-
-def wheel_distribution() -> str:
-    """Return the distribution whose wheels this Python has, empty if none."""
-    for distribution in SUPPORTED_DISTRIBUTIONS:
-        try:
-            importlib.metadata.version(f'ros-{distribution}-rclpy')
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        return distribution
-    return ''
 
 
 def message_findings(arm: str, installed: Finder = is_installed) -> list[Finding]:

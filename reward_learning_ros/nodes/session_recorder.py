@@ -33,6 +33,7 @@ from reward_learning_ros.session.node_parameters.session_recorder import (
     RECORDER,
     SessionRecorderParameters,
 )
+from reward_learning_ros.session.ros_distribution import ros_distribution
 
 SESSION_TOPIC_TYPES = {
     names.PLAN_TOPIC: 'nav_msgs/msg/Path',
@@ -101,7 +102,7 @@ class SessionRecorderNode(Node):
         self.writer = BagWriter(
             Path(config.bag),
             compression=config.compression,
-            ros_distribution=os.environ.get('ROS_DISTRO', 'unknown'),
+            ros_distribution=ros_distribution() or 'unknown',
             flush_period_sec=config.flush_period_sec,
         )
         topics = {

@@ -200,6 +200,10 @@ def read_csv(
     missing = [name for name in REQUIRED if not rows or name not in rows[0]]
     if missing:
         raise InvalidInputError(f'{path}: lacks the columns or rows of {", ".join(missing)}')
+    for line, values in enumerate(rows, start=2):
+        for name in REQUIRED:
+            if name not in values:
+                raise InvalidInputError(f'{path}, line {line}: {name} is empty')
     plans: dict[int, Plan] = {}
     corrections: list[Correction] = []
     passes: dict[int, list[tuple[int, Correction]]] = {}
@@ -295,7 +299,7 @@ def _plan_in(rows: list[dict[str, Any]], place: str, plan: Plan | None) -> Plan:
             frame_id=rows[0].get('frame_id') or (plan.frame_id if plan else 'fr3_link0'),
             positions=_matrix(rows, _PLACES, place),
             orientations=_matrix(rows, _TURNS, place),
-            times_sec=[row['time_sec'] for row in rows],  # type: ignore[arg-type]
+            times_sec=_matrix(rows, ('time_sec',), place)[:, 0],
         )
     if plan is None:
         raise InvalidInputError(f'{place}: there is no plan beside it; name the task of which')

@@ -46,6 +46,8 @@ _DAMAGE = (
     AssertionError,
     MemoryError,
     RuntimeError,
+    # NumPy, of a state that is no tuple of its kinds.
+    SystemError,
 )
 
 

@@ -18,6 +18,7 @@ import reward_learning_ros
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 from reward_learning_ros.core.yaml_text import YamlError, read_yaml
 from reward_learning_ros.parameters import to_mapping
+from reward_learning_ros.session.ros_distribution import ros_distribution
 from reward_learning_ros.session.session_parameters import SessionParameters, session_from_mapping
 
 FORMAT = 1
@@ -216,7 +217,7 @@ def versions() -> dict[str, str]:
     found = {
         'reward_learning_ros': reward_learning_ros.__version__,
         'python': platform.python_version(),
-        'ros': os.environ.get('ROS_DISTRO', 'unknown'),
+        'ros': ros_distribution() or 'unknown',
         'middleware': os.environ.get('RMW_IMPLEMENTATION', 'default'),
         'machine': platform.machine(),
     }

@@ -30,6 +30,8 @@ _COPIED = (
 )
 
 TrialRow = dict[str, Any]
+# No measure of a session comes near.
+_MAX_NUMBER = 1e100
 
 
 def trial_rows(ledger: Ledger) -> list[TrialRow]:
@@ -170,7 +172,36 @@ def _read_summary(path: Path) -> Mapping[str, Any]:
         raise InvalidInputError(f'{path} cannot be read: {error}') from error
     if not isinstance(content, Mapping) or not isinstance(content.get('theta'), Mapping):
         raise InvalidInputError(f'{path} is not the summary of a session')
+    if wrong := _wrong_entry(content):
+        raise InvalidInputError(f'{path} is not the summary of a session: {wrong}')
     return content
+
+
+def _wrong_entry(summary: Mapping[str, Any]) -> str:
+    """Return what in a summary cannot be used, in words; empty if all can."""
+    for name, weight in summary['theta'].items():
+        interval = weight.get('interval') if isinstance(weight, Mapping) else None
+        if not isinstance(interval, list) or len(interval) != 2:
+            return f'theta, {name} has no interval of two numbers'
+        if not all(map(_is_number, (weight.get('mean'), weight.get('sd'), *interval))):
+            return f'theta, {name} has something else than numbers'
+    for name in ('end', *_COPIED):
+        if not isinstance(summary.get(name), str | float | int | None):
+            return f'{name} is neither text nor number'
+    for name in ('error', 'regret'):
+        if summary.get(name) is not None and not _is_number(summary[name]):
+            return f'{name} is {summary[name]!r}, which is no number'
+    latencies = summary.get('latency_sec') or []
+    if not isinstance(latencies, list) or not all(map(_is_number, latencies)):
+        return 'latency_sec is no list of numbers'
+    return ''
+
+
+def _is_number(value: object) -> bool:
+    """Tell whether something is a finite number; JSON of Python may have NaN."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # By the comparison, not as a float: JSON has whole numbers that are none.
+    return is_number and -_MAX_NUMBER < value < _MAX_NUMBER  # type: ignore[operator]
 
 
 def _measures(goal: Goal, seed: int, summary: Mapping[str, Any]) -> TrialRow:

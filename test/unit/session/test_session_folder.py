@@ -14,7 +14,7 @@ from reward_learning_ros.cli.recover import RecoverParameters
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import ParameterError, to_mapping
 from reward_learning_ros.session.description import begin
-from reward_learning_ros.session.folder import create_folder, open_folder, write_whole
+from reward_learning_ros.session.folder import create_folder, open_folder, versions, write_whole
 from reward_learning_ros.session.session_parameters import SessionParameters
 
 
@@ -67,6 +67,16 @@ def test_a_session_that_cannot_be_written_takes_no_trial_number(config):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert begin(config)[1].trial == 1
+
+
+def test_the_distribution_is_that_of_the_wheels_too(tmp_path, monkeypatch):
+    information = tmp_path / 'ros_humble_rclpy-1.0.dist-info'
+    information.mkdir()
+    text = 'Metadata-Version: 2.1\nName: ros-humble-rclpy\nVersion: 1.0\n'
+    (information / 'METADATA').write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delenv('ROS_DISTRO', raising=False)
+    assert versions()['ros'] == 'humble'
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_in_words(config, tmp_path):

@@ -1,0 +1,1 @@
+"""Hostile input for all that reads what others wrote."""
