@@ -20,8 +20,10 @@ NOT_RUN = (
     'arm_sessions',
     'arm_stream',
     'faults',
+    'fuzz',
     'pushed_arm',
     'scalar_press',
+    'soak',
 )
 
 # Only if they are named: these take many minutes.

@@ -171,7 +171,7 @@ def _conduct(
         teller = PassTeller(paths, config.seed)
         title = f'{config.task}, {config.study}/{config.participant}/{config.trial:03d}'
         with (
-            SessionTerminal(console, title) as terminal,
+            SessionTerminal(console, title, folder.logs) as terminal,
             Supervisor(description, folder, terminal.say) as supervisor,
         ):
             if config.console:

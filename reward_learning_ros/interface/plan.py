@@ -202,6 +202,10 @@ class PlaybackState(enum.Enum):
         return self in (PlaybackState.APPROACHING, PlaybackState.PLAYING, PlaybackState.HOMING)
 
 
+# What `not_ready` says before the first plan; what else it says then is why a plan was refused.
+NO_PLAN = 'there is no plan'
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlaybackStatus(Record):
     """What the playback does, with which plan, and how far it is."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from reward_learning_ros.arm.curve import curve
 from reward_learning_ros.interface.plan import (
+    NO_PLAN,
     Deformation,
     Plan,
     PlaybackState,
@@ -315,7 +316,7 @@ class Playback:
             return replanned
         rest = self._pilot.rest
         if rest is None:
-            return self._pilot.refused_plan or 'there is no plan'
+            return self._pilot.refused_plan or NO_PLAN
         age_sec = (now.ros_ns - rest.planned_path.plan.stamp_ns) / _NANOSECONDS
         if -self.config.clock_tolerance_sec <= age_sec <= self.config.plan_max_age_sec:
             return None

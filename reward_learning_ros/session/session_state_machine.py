@@ -21,6 +21,7 @@ from reward_learning_ros.interface import (
     SessionState,
     SessionStatus,
 )
+from reward_learning_ros.interface.plan import NO_PLAN
 from reward_learning_ros.session.node_parameters.session_conductor import (
     FIRST_PASS,
     NO_CONSENT,
@@ -501,7 +502,8 @@ class SessionMachine:
         if playback is None:
             return 'waiting for playback'
         if playback.plan_stamp_ns == 0:
-            return 'waiting for a plan'
+            refused = '' if playback.not_ready == NO_PLAN else playback.not_ready
+            return f'waiting for a plan: {refused}' if refused else 'waiting for a plan'
         if view.recording_fault:
             return _recording_fails(view.recording_fault)
         return '' if playback.is_too_far else playback.not_ready

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from reward_learning_ros.core.words import counted, without_numbers
-from reward_learning_ros.interface import PlaybackStatus, SessionStatus, ThetaSummary
+from reward_learning_ros.interface import PlaybackStatus, SessionState, SessionStatus, ThetaSummary
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 _BAR_WIDTH = 30
+# A session that starts, or that infers, waits for less.
+_LONG_WAIT_SEC = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +43,30 @@ class SessionTerminal:
     On a terminal it is a picture that changes; elsewhere, a line for each change of state.
     """
 
-    def __init__(self, console: Console, title: str) -> None:
+    def __init__(
+        self,
+        console: Console,
+        title: str,
+        logs: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare to show a session.
+
+        Args:
+            console: Where to.
+            title: What it is.
+            logs: Folder of what its nodes say, for who waits long; None if there is none.
+            clock: A steady clock, in seconds.
+        """
         from rich.live import Live
 
         self._console = console
         self._title = title
+        self._logs = logs
+        self._clock = clock
+        # What is waited for, since when; None once that was said.
+        self._wait = ''
+        self._wait_since_sec: float | None = None
         self._line = ''
         self._warning = ''
         self._live = (
@@ -80,6 +103,7 @@ class SessionTerminal:
             self._warning = warning
             if warning:
                 self.say(f'warning: {warning}')
+        self._tell_long_wait(progress.session)
         if self._live is not None:
             self._live.update(self._picture(progress))
             return
@@ -87,6 +111,19 @@ class SessionTerminal:
         if line != self._line:
             self._line = line
             self.say(line)
+
+    def _tell_long_wait(self, session: SessionStatus | None) -> None:
+        """Say once of each thing that is waited for long, and where to look."""
+        waits = session is None or session.state is SessionState.WAITING
+        reason = 'the nodes to start' if session is None else session.reason
+        wait = without_numbers(reason) if waits else ''
+        if wait != self._wait:
+            self._wait, self._wait_since_sec = wait, self._clock() if wait else None
+        since_sec = self._wait_since_sec
+        if since_sec is not None and self._clock() - since_sec > _LONG_WAIT_SEC:
+            self._wait_since_sec = None
+            where = '' if self._logs is None else f'; what the nodes say is in {self._logs}'
+            self.say(f'still waiting after {_LONG_WAIT_SEC:.0f} s: {reason}{where}')
 
     def _picture(self, progress: SessionProgress) -> RenderableType:
         from rich.console import Group

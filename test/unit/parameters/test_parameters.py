@@ -402,6 +402,7 @@ class Unbounded(Parameters):
     count: int = parameter(1, description='A number')
     speed: float = parameter(1.0, description='Another')
     name: str = parameter('', description='A name')
+    who: str = parameter('', description='Who', choices=('', 'one', 'all'))
 
 
 def test_an_empty_default_is_said():
@@ -409,6 +410,8 @@ def test_an_empty_default_is_said():
     add_arguments(parser, Unbounded)
     assert '(default: )' not in parser.format_help()
     assert 'A name (default: empty)' in parser.format_help()
+    assert 'Who (one of empty, one, all; default: empty)' in parser.format_help()
+    assert '{one,all}' in parser.format_help()
 
 
 @pytest.mark.parametrize('text', ['[' * 5000, 'speed: 2024-99-99', f'count: {"9" * 5000}'])

@@ -93,6 +93,14 @@ class Session:
         (SessionView(), 'waiting for playback'),
         (SessionView(playback=PlaybackStatus(state='idle')), 'waiting for a plan'),
         (
+            SessionView(playback=PlaybackStatus(state='idle', not_ready='there is no plan')),
+            'waiting for a plan',
+        ),
+        (
+            SessionView(playback=PlaybackStatus(state='idle', not_ready='waypoint 3 is too far')),
+            'waiting for a plan: waypoint 3 is too far',
+        ),
+        (
             SessionView(
                 playback=PlaybackStatus(state='idle', plan_stamp_ns=1), missing=('recorder',)
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -66,6 +67,26 @@ def test_without_a_terminal_each_change_is_one_line():
         'playing, pass 2, 2 corrections',
         'holding, pass 0, 0 corrections: no arm',
         'a_node was killed by SIGKILL [1]',
+    ]
+
+
+def test_who_waits_long_is_told_once_for_what_and_where_to_look():
+    file, now_sec = io.StringIO(), [0.0]
+    console = Console(file=file, width=80)
+    waiting = SessionStatus(state=SessionState.WAITING, reason='waiting for a plan: 3 s old')
+    with SessionTerminal(console, 'press', Path('/a/log'), lambda: now_sec[0]) as terminal:
+        for session, until_sec in (
+            (None, 20.0),
+            (waiting, 45.0),
+            (waiting, 60.0),
+            (waiting, 99.0),
+        ):
+            terminal.show(SessionProgress(session=session))
+            now_sec[0] = until_sec
+            terminal.show(SessionProgress(session=session))
+    told = [line for line in file.getvalue().splitlines() if 'still waiting' in line]
+    assert told == [
+        'still waiting after 30 s: waiting for a plan: 3 s old; what the nodes say is in /a/log'
     ]
 
 
