@@ -82,7 +82,7 @@ class Budget:
         return replace(settings, inner_steps=steps, candidates=max(1, share - steps))
 
     def options(self, method: str, count: int) -> dict[str, Any]:
-        """Return what `infer` is to be told for a method on a task with a library."""
+        """Return the arguments of `infer` for a method on a task with a library."""
         sampler: Callable[[Problem], Any] | None = None
         if method == 'maximum':
             sampler = MaximumOfFew if self.printed else MaximumOfHull

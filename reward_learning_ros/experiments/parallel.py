@@ -207,7 +207,7 @@ def _end_with_parent() -> None:
 # Clusters that start their machines on demand take a while for the first.
 FIRST_WORKER_SEC = 120.0
 ANSWER_SEC = 10.0
-# Jobs that are told to the scheduler at a time.
+# Jobs that are submitted to the scheduler at a time.
 _BATCH = 1000
 
 

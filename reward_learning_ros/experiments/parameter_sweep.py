@@ -99,7 +99,7 @@ class Cell:
     """One inference of a sweep.
 
     Attributes:
-        choices: The columns that tell it from others: whose recording, and what is assumed.
+        choices: The columns that distinguish it from others: whose recording, and what is assumed.
         data: Stands for the recording's content, so that a changed one is not taken for done.
         infer: Does it and returns the columns of the outcome; picklable.
     """

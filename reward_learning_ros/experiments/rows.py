@@ -79,7 +79,7 @@ def run_jobs(
     scheduler: str | None = None,
     on_done: Callable[[], None] = lambda: None,
 ) -> Result:
-    """Run jobs, those apart that are already in the folder, and return the rows of all.
+    """Run the jobs that are not yet in the folder, and return the rows of all.
 
     Args:
         function: Does one job.
@@ -143,7 +143,7 @@ def read_rows(path: Path, cls: type[_T]) -> list[_T]:
 
 
 def _stored(folder: Path, rows_each: int) -> dict[Job, Result]:
-    """Return what is in the folder, those apart who were cut off among their rows."""
+    """Return what is in the folder, without people whose rows are incomplete."""
     rows: dict[Job, Result] = {}
     for row in read_rows(folder / ROWS_FILE, Row):
         rows.setdefault(_job(row), ([], []))[0].append(row)
@@ -154,7 +154,7 @@ def _stored(folder: Path, rows_each: int) -> dict[Job, Result]:
 
 
 def _store(folder: Path, results: Mapping[Job, Result]) -> None:
-    """Write everybody's rows, in an order that does not tell who was done first."""
+    """Write everybody's rows, in an order that does not depend on who was done first."""
     ordered = [results[job] for job in sorted(results)]
     _replace(folder / ROWS_FILE, Row, [row for rows, _ in ordered for row in rows])
     _replace(folder / TIMINGS_FILE, Timing, [timing for _, rest in ordered for timing in rest])

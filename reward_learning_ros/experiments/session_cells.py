@@ -76,7 +76,7 @@ def session_cell(
 
 @functools.cache
 def bag_digest(path: Path) -> str:
-    """Return what tells one recording from another without reading all of it.
+    """Return a digest that identifies a recording without reading all of it.
 
     Raises:
         BagError: There is none, or it cannot be read.

@@ -70,7 +70,7 @@ class Family:
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """Everything that is told of a simulated study.
+    """Everything that is reported of a simulated study.
 
     Attributes:
         cells: Means by condition.

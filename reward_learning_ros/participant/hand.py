@@ -174,9 +174,9 @@ class Hand:
             self._look(seen_sec, target_m, displacement_m)
             self._move_rest(time_sec, target_m if ahead_m is None else ahead_m)
             self._pull(time_sec, displacement_m)
-        share = least_jerk((time_sec - self._begin_sec) / parameters.onset_sec)
+        share = min_jerk((time_sec - self._begin_sec) / parameters.onset_sec)
         if self._release_sec is not None:
-            gone = least_jerk((time_sec - self._release_sec) / parameters.onset_sec)
+            gone = min_jerk((time_sec - self._release_sec) / parameters.onset_sec)
             if gone >= 1.0:
                 self._is_holding = False
                 return np.zeros(3)
@@ -231,7 +231,7 @@ class Hand:
             self.let_go(time_sec)
 
 
-def least_jerk(fraction: float) -> float:
+def min_jerk(fraction: float) -> float:
     """Return how far a motion of least jerk is after a fraction of its time, 0 to 1."""
     s = min(max(fraction, 0.0), 1.0)
     return s**3 * (10.0 - 15.0 * s + 6.0 * s**2)

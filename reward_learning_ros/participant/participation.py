@@ -21,7 +21,7 @@ from reward_learning_ros.interface import (
     PlaybackStatus,
 )
 from reward_learning_ros.participant.decisions import Intention, Participant
-from reward_learning_ros.participant.hand import Hand, HandParameters, least_jerk
+from reward_learning_ros.participant.hand import Hand, HandParameters, min_jerk
 from reward_learning_ros.sensing.timeline import PlaybackFeed, PlaybackTimeline, planned_position_m
 
 Array = NDArray[np.float64]
@@ -70,7 +70,7 @@ class _Way:
 
     def target_m(self, plan_time_sec: float) -> Array:
         share = (plan_time_sec - self.begin_sec) / (self.arrive_sec - self.begin_sec)
-        return np.asarray(self.from_m + least_jerk(share) * (self.to_m - self.from_m))
+        return np.asarray(self.from_m + min_jerk(share) * (self.to_m - self.from_m))
 
 
 class _Pass:
@@ -219,7 +219,7 @@ class Participation:
         return displacement_m if np.isfinite(displacement_m).all() else None
 
     def _plan_time_sec(self, time_ns: int) -> float | None:
-        """Return where in the plan playback was; None if it has not told of that moment."""
+        """Return where in the plan playback was; None if it has not reported that moment."""
         plan_time_sec = float(self._timeline.plan_time_sec(np.array([time_ns]))[0])
         return plan_time_sec if np.isfinite(plan_time_sec) else None
 

@@ -27,8 +27,8 @@ from reward_learning_ros.recording.problems import BagError, BagWriteError
 # Half of what may be lost.
 FLUSH_PERIOD_SEC = 0.5
 # A chunk is held in memory, by the writer and by every reader.
-_LARGEST_CHUNK_BYTES = 4 * 2**20
-# Every flush writes the index of the whole file anew; a new file begins before that costs more
+_MAX_CHUNK_BYTES = 4 * 2**20
+# Every flush writes the index of the whole file again; a new file begins before that costs more
 # than the messages do.
 _CHUNKS_PER_FILE = 1200
 # Who reads metadata.yaml wants to know which ROS wrote it; rosbags knows no better either.
@@ -117,10 +117,7 @@ class BagWriter:
             BagWriteError: It was time to flush, and that failed.
         """
         self._file.write(self._channels[topic], time_ns, data)
-        if (
-            self._file.pending_bytes > _LARGEST_CHUNK_BYTES
-            or time.monotonic() > self._next_flush_sec
-        ):
+        if self._file.pending_bytes > _MAX_CHUNK_BYTES or time.monotonic() > self._next_flush_sec:
             self.flush()
 
     def flush(self) -> None:
@@ -232,7 +229,7 @@ class BagWriter:
 def finish_bag(path: Path) -> dict[str, str]:
     """Make a bag of MCAP files whole again after its writer was killed.
 
-    A damaged file is written anew from all that can be read of it, and stays beside the new one
+    A damaged file is rewritten from all that can be read of it, and stays beside the new one
     with `.damaged` after its name; metadata.yaml is written from what is in the files.
 
     Returns:

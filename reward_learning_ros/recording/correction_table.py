@@ -17,7 +17,7 @@ import numpy as np
 
 from reward_learning_ros.core.errors import InvalidInputError, MissingExtraError
 from reward_learning_ros.interface import Correction, PassCorrections, Plan, RecordError
-from reward_learning_ros.recording.session_records import told_waypoints
+from reward_learning_ros.recording.session_records import known_waypoints
 
 _XYZ = ('x', 'y', 'z')
 _XYZW = ('x', 'y', 'z', 'w')
@@ -86,7 +86,7 @@ def _contacts_in(
     if plan is None:
         return []
     found: list[tuple[Correction, int | None]] = []
-    for row, waypoint in enumerate(told_waypoints(plan, record).tolist()):
+    for row, waypoint in enumerate(known_waypoints(plan, record).tolist()):
         is_moved = (np.arange(len(plan.positions)) >= waypoint)[:, None]
         onset_sec = float(plan.times_sec[waypoint])
         correction = Correction(
@@ -215,8 +215,8 @@ def read_csv(
         try:
             corrected = _plan_in(own, place, plan)
             plans.setdefault(corrected.stamp_ns, corrected)
-            told = sum(map(len, passes.values()))
-            correction = _correction_in(own, place, corrected, len(corrections) + told)
+            in_passes = sum(map(len, passes.values()))
+            correction = _correction_in(own, place, corrected, len(corrections) + in_passes)
             if PUSHED in own[0]:
                 _check_pushed(own[0], correction, place)
                 passes.setdefault(corrected.stamp_ns, []).append((number, correction))

@@ -84,7 +84,7 @@ def decompressed_message(data: bytes) -> bytes:
 HEAD = struct.Struct('<BQ')
 # The footer's record: opcode, length, start of the summary, of its offsets, checksum.
 _FOOTER = struct.Struct('<BQQQI')
-# As much of a record as tells the time of a message, or the times of a chunk.
+# As much of a record as holds the time of a message, or the times of a chunk.
 _BEGINNING_BYTES = 22
 # All opcodes that MCAP defines, and from where on anybody may use others.
 _OPCODES = range(Opcode.HEADER, Opcode.DATA_END + 1)
@@ -158,7 +158,7 @@ class RecordScan:
             # The length of the record before may be what is wrong.
             following = self._next_chunk(before + 1)
             if head.opcode == Opcode.CHUNK and following != offset:
-                # Its own fields tell how much of what is left belongs to it.
+                # Its own fields say how much of what is left belongs to it.
                 yield head._replace(end=following or self._size)
             if following is None:
                 self.damages.append(

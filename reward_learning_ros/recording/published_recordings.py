@@ -170,11 +170,11 @@ def _numbers(path: Path, dimensions: int) -> np.ndarray:
 
 
 # Rows come ten times a second; a second without one is a gap.
-LARGEST_GAP_SEC = 1.0
+MAX_GAP_SEC = 1.0
 # Of the task's duration; people stop a little early.
-SHORTEST_SHARE = 0.9
+MIN_SHARE = 0.9
 # The tool is pressed into the table, or lifted off it, where the task has no height.
-LARGEST_DRIFT_M = 0.25
+MAX_DRIFT_M = 0.25
 UNIT_TOLERANCE = 1e-3
 
 
@@ -289,9 +289,9 @@ def _oddities(task: Task, taught: Taught) -> Iterator[str]:
     steps = np.diff(times)
     if (steps <= 0).any():
         yield f'time stands still or goes back after {times[np.argmax(steps <= 0)]:.1f} s'
-    if steps.max() > LARGEST_GAP_SEC:
+    if steps.max() > MAX_GAP_SEC:
         yield f'no rows for {steps.max():.1f} s after {times[np.argmax(steps)]:.1f} s'
-    if times[-1] < SHORTEST_SHARE * task.duration_sec:
+    if times[-1] < MIN_SHARE * task.duration_sec:
         yield f'ends after {times[-1]:.1f} of {task.duration_sec:g} s'
     if abs(float(np.linalg.norm(recording.theta)) - 1.0) > UNIT_TOLERANCE:
         yield f'θ has length {np.linalg.norm(recording.theta):.2f}, not 1'
@@ -299,7 +299,7 @@ def _oddities(task: Task, taught: Taught) -> Iterator[str]:
     if moved.max() <= UNMOVED:
         yield 'holds no correction at all'
     for axis in task.space.given_axes:
-        if moved[:, axis].max() > LARGEST_DRIFT_M:
+        if moved[:, axis].max() > MAX_DRIFT_M:
             yield f'{task.axis_names[axis]} drifts by {moved[:, axis].max():.2f} m'
     free = [axis for axis in range(task.plan.shape[1]) if axis not in task.space.given_axes]
     # All later waypoints move alike, so the last one shows the delta.

@@ -1,4 +1,4 @@
-"""Corrections found anew in recorded torques and poses, by the code that finds them live."""
+"""Corrections detected again in recorded torques and poses, by the code that runs live."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RedetectionParameters(
     )
     unpushed_playbacks: int = parameter(
         0,
-        description='During so many playbacks at first nobody pushed: they teach the bias',
+        description='So many playbacks at first are unpushed: the bias is learned from them',
         minimum=0,
         maximum=100,
     )
@@ -83,7 +83,7 @@ def redetect(
         bag: The recording.
         topics: Which of its topics is what.
         parameters: How corrections are found.
-        on_progress: Told how many messages of the arm were read since it was told last.
+        on_progress: Called with the number of messages of the arm read since the last call.
 
     Raises:
         BagError: The bag has no plan, or no samples of the arm.
@@ -91,23 +91,25 @@ def redetect(
     description = franka_arm(prefix=parameters.prefix, hand=parameters.hand)
     with naming_damage(bag):
         samples = ArmSamples(topics, description.joint_names)
-        told = [topics[PLAN].name, *topics.names(STATUS)]
+        state_topics = [topics[PLAN].name, *topics.names(STATUS)]
     search = _Search(parameters, Kinematics(description=description))
     problems = definition_problems(
         bag, [topics[part] for part in (PLAN, STATUS) if part in topics]
     )
     count = 0
-    for file, whole in bag.blocks([*told, *samples.topics]):
-        for block in _parts(whole, len(told)) if parameters.unpushed_playbacks else [whole]:
-            for message, part in _told(bag, told, file, block):
+    for file, whole in bag.blocks([*state_topics, *samples.topics]):
+        for block in (
+            _parts(whole, len(state_topics)) if parameters.unpushed_playbacks else [whole]
+        ):
+            for message, part in _records_in(bag, state_topics, file, block):
                 record = read_record(part, message, problems)
                 if record is not None:
-                    search.hear(record, message.time_ns, has_status=STATUS in topics)
-            arrivals = samples.arrivals(file, block, first_topic=len(told))
+                    search.add_record(record, message.time_ns, has_status=STATUS in topics)
+            arrivals = samples.arrivals(file, block, first_topic=len(state_topics))
             count += len(arrivals)
-            search.take(arrivals)
+            search.add_samples(arrivals)
         if on_progress is not None:
-            on_progress(int((whole.topic >= len(told)).sum()))
+            on_progress(int((whole.topic >= len(state_topics)).sum()))
     search.end()
     if STATUS not in topics:
         text = 'nobody says when a plan was played; each is taken to begin when it was recorded'
@@ -121,21 +123,24 @@ def redetect(
     )
 
 
-def _parts(block: MessageBlock, told: int) -> list[MessageBlock]:
+def _parts(block: MessageBlock, topic_count: int) -> list[MessageBlock]:
     """Cut a block before each plan and status, so that samples meet the state of their time."""
-    cuts = [0, *(block.topic < told).nonzero()[0].tolist(), len(block)]
+    cuts = [0, *(block.topic < topic_count).nonzero()[0].tolist(), len(block)]
     return [block.rows(slice(first, last)) for first, last in itertools.pairwise(cuts)]
 
 
-def _told(
-    bag: BagReader, told: list[str], file: Path, block: MessageBlock
+def _records_in(
+    bag: BagReader, state_topics: list[str], file: Path, block: MessageBlock
 ) -> list[tuple[BagMessage, str]]:
     """Return the plans and statuses of a block, with their part."""
-    rows: list[int] = (block.topic < len(told)).nonzero()[0].tolist()
+    rows: list[int] = (block.topic < len(state_topics)).nonzero()[0].tolist()
     return [
         (
             BagMessage(
-                bag.topics[told[block.topic[row]]], int(block.time_ns[row]), block.data(row), file
+                bag.topics[state_topics[block.topic[row]]],
+                int(block.time_ns[row]),
+                block.data(row),
+                file,
             ),
             PLAN if block.topic[row] == 0 else STATUS,
         )
@@ -162,7 +167,7 @@ class _Search:
         self.plans: dict[int, Plan] = {}
         self.corrections: dict[int, PassCorrections] = {}
 
-    def hear(self, record: Plan | PlaybackStatus, time_ns: int, *, has_status: bool) -> None:
+    def add_record(self, record: Plan | PlaybackStatus, time_ns: int, *, has_status: bool) -> None:
         """Take a plan or a status."""
         if isinstance(record, PlaybackStatus):
             self._feed.add_status(record, time_ns)
@@ -174,7 +179,7 @@ class _Search:
                 PlaybackStatus(state=PlaybackState.PLAYING, plan_stamp_ns=record.stamp_ns), time_ns
             )
 
-    def take(self, arrivals: Arrivals) -> None:
+    def add_samples(self, arrivals: Arrivals) -> None:
         """Take samples of the arm."""
         if not len(arrivals):
             return

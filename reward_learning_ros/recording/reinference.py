@@ -24,11 +24,12 @@ from reward_learning_ros.recording.bag_reader import BagReader
 from reward_learning_ros.recording.problems import BagError, Problem
 from reward_learning_ros.recording.redetection import RedetectionParameters, redetect
 from reward_learning_ros.recording.session_records import (
-    active_corrections,
+    LEARNED_PARTS,
     has_learned_from,
-    records_of,
+    naming_damage,
+    session_of,
 )
-from reward_learning_ros.recording.session_topics import SessionTopics
+from reward_learning_ros.recording.session_topics import PLAN, SessionTopics
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -97,24 +98,28 @@ def read_recorded(path: Path, topics: Mapping[str, str] | None = None) -> Record
         BagError: There is no bag, or it has no plan or no correction.
     """
     with BagReader(path) as bag:
-        records = records_of(bag, SessionTopics(bag.path, bag.topics, topics or {}))
-    corrections = active_corrections(records.corrections, records.inference)
+        found = SessionTopics(bag.path, bag.topics, topics or {})
+        with naming_damage(bag):
+            found[PLAN]
+        recording = session_of(bag, found, LEARNED_PARTS)
+    corrections = recording.active_corrections
     if not corrections:
-        raise BagError(f'{path}: holds no correction to learn from{_first(records.problems)}')
+        raise BagError(f'{path}: holds no correction to learn from{_first(recording.problems)}')
     published = None
     if (
-        records.inference is not None
-        and records.thetas
-        and has_learned_from(records.inference, corrections)
+        recording.inference
+        and recording.thetas
+        and has_learned_from(recording.inference[-1].record, corrections)
     ):
-        published = records.thetas[-1][1]
+        published = recording.thetas[-1].record
+    participant = recording.participant
     return Recorded(
         path=path,
-        plans=records.plans,
+        plans=recording.distinct_plans,
         corrections=corrections,
         published=published,
-        theta_star=None if records.participant is None else records.participant.theta,
-        problems=records.problems,
+        theta_star=participant[-1].record.theta if participant else None,
+        problems=recording.problems,
     )
 
 

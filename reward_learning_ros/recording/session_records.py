@@ -1,25 +1,29 @@
-"""What was said in a session: plans, corrections and what was learned, out of its bag."""
+"""The one reader of a session's recording: plans, corrections, θ and what every node reported."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 from reward_learning_ros.interface import (
+    ContactReport,
     InferenceStatus,
     OperatorMark,
     ParticipantStatus,
     PassCorrections,
     Plan,
+    PlaybackStatus,
     QuestionnaireAnswers,
-    ThetaSamples,
+    SessionStatus,
     ThetaSummary,
     answers_from_message,
     contact_from_message,
@@ -31,7 +35,6 @@ from reward_learning_ros.interface import (
     plan_from_message,
     playback_status_from_message,
     session_status_from_message,
-    theta_samples_from_message,
     theta_summary_from_message,
 )
 from reward_learning_ros.learning import Corrections, stamp_of
@@ -47,12 +50,13 @@ from reward_learning_ros.recording.session_topics import (
     PARTICIPANT,
     PARTICIPANT_CORRECTIONS,
     PLAN,
-    SAMPLES,
     SESSION,
     STATUS,
     THETA,
     SessionTopics,
 )
+
+_R = TypeVar('_R')
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     PLAN: plan_from_message,
@@ -60,7 +64,6 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     CONTACTS: contact_from_message,
     STATUS: playback_status_from_message,
     THETA: theta_summary_from_message,
-    SAMPLES: theta_samples_from_message,
     INFERENCE: inference_status_from_message,
     PARTICIPANT: participant_status_from_message,
     PARTICIPANT_CORRECTIONS: corrections_from_message,
@@ -68,14 +71,18 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     ANSWERS: answers_from_message,
     MARKS: mark_from_message,
 }
-# What no learning depends on.
-_NOT_LEARNED_FROM = (STATUS, SESSION, CONTACTS, PARTICIPANT_CORRECTIONS, ANSWERS, MARKS)
-# Times of waypoints are told to the nanosecond.
+# What people said is read by itself.
+_SESSION_PARTS = tuple(part for part in _READERS if part not in (ANSWERS, MARKS))
+# What θ depends on, and is compared with.
+LEARNED_PARTS = (PLAN, CORRECTIONS, THETA, INFERENCE, PARTICIPANT)
+# While a session goes on, some node publishes more often than this, also in simulated time.
+_MAX_PAUSE_NS = 600 * 10**9
+# Times of waypoints are published to the nanosecond.
 _SAME_TIME_SEC = 1e-6
 
 
-def told_waypoints(plan: Plan, corrections: PassCorrections) -> NDArray[np.int64]:
-    """Return which waypoints (k,) of the plan something is known of.
+def known_waypoints(plan: Plan, corrections: PassCorrections) -> NDArray[np.int64]:
+    """Return the waypoints (k,) of the plan that corrections say something of.
 
     Raises:
         InvalidInputError: The plan has no waypoint at one of the times, or is another one.
@@ -94,16 +101,16 @@ def told_waypoints(plan: Plan, corrections: PassCorrections) -> NDArray[np.int64
 
 
 class LatestCorrections:
-    """What was told last of each pass, in the order in which passes were first heard of.
+    """The latest corrections of each pass, in the order in which passes were first published.
 
-    Of a correction of a contact, which was told once, the first message counts.
+    A correction of a contact is published once: the first message counts.
     """
 
     def __init__(self) -> None:
         self._records: dict[int, Corrections] = {}
 
     def add(self, record: Corrections) -> None:
-        """Take what was heard next."""
+        """Take the next record."""
         stamp_ns = stamp_of(record)
         if isinstance(record, PassCorrections):
             self._records[stamp_ns] = record
@@ -112,14 +119,14 @@ class LatestCorrections:
 
     @property
     def records(self) -> tuple[Corrections, ...]:
-        """What is there by now."""
+        """The latest of each pass so far."""
         return tuple(self._records.values())
 
 
 def active_corrections(
     records: Iterable[Corrections], status: InferenceStatus | None
 ) -> tuple[Corrections, ...]:
-    """Return the corrections that undo and reset left, if the inference said this last."""
+    """Return the corrections that undo and reset left, by the last status of the inference."""
     told = tuple(records)
     if status is None:
         return told
@@ -130,8 +137,8 @@ def active_corrections(
 def has_learned_from(status: InferenceStatus, active: Iterable[Corrections]) -> bool:
     """Tell whether the θ that was published is that of these corrections, to the last one.
 
-    A pass is told again and again while it goes on: its stamp does not say how much of it was
-    known, the digest does. Corrections of contacts are told once, their stamps are enough.
+    A pass is published again and again while it goes on: its stamp does not say how much of it was
+    known, the digest does. Corrections of contacts are published once; their stamps are enough.
     """
     told = tuple(active)
     if status.learned_from_ns != tuple(map(stamp_of, told)):
@@ -141,27 +148,134 @@ def has_learned_from(status: InferenceStatus, active: Iterable[Corrections]) -> 
 
 
 @dataclass(frozen=True, kw_only=True)
-class SessionRecords:
-    """What was said, in its order; a record that was said twice is there once.
+class Heard(Generic[_R]):
+    """A record, and when it was recorded."""
+
+    time_ns: int
+    record: _R
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SessionRecording:
+    """All that was published in a session, as far as its outcome depends on it, in its order.
 
     Attributes:
-        plans: all that were shown.
-        corrections: what was told last of each pass, in the order in which passes were first
-            heard of; or all corrections of a recording that has one for each contact.
-        thetas: all that were published, each with the time of its recording.
-        samples: the last ones; None if none were published.
-        inference: what the inference said last; None if it said nothing.
-        participant: what a simulated participant said last; None without one.
-        problems: what is wrong with the bag.
+        plans: shown plans; a plan that was published twice is there twice.
+        corrections: what was published of each pass while it grew; in older recordings, of each
+            contact.
+        thetas: summaries of θ.
+        playback: states of playback.
+        inference: states of inference.
+        session: states of the session.
+        participant: states of a simulated participant.
+        contacts: what is known of each contact.
+        meant: what a simulated participant meant to do to passes.
+        problems: what is wrong with the recording.
     """
 
-    plans: tuple[Plan, ...]
-    corrections: tuple[Corrections, ...]
-    thetas: tuple[tuple[int, ThetaSummary], ...]
-    samples: ThetaSamples | None
-    inference: InferenceStatus | None
-    participant: ParticipantStatus | None
-    problems: tuple[Problem, ...]
+    plans: tuple[Heard[Plan], ...] = ()
+    corrections: tuple[Heard[Corrections], ...] = ()
+    thetas: tuple[Heard[ThetaSummary], ...] = ()
+    playback: tuple[Heard[PlaybackStatus], ...] = ()
+    inference: tuple[Heard[InferenceStatus], ...] = ()
+    session: tuple[Heard[SessionStatus], ...] = ()
+    participant: tuple[Heard[ParticipantStatus], ...] = ()
+    contacts: tuple[Heard[ContactReport], ...] = ()
+    meant: tuple[Heard[Corrections], ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @cached_property
+    def distinct_plans(self) -> tuple[Plan, ...]:
+        """All plans that were shown, each once."""
+        plans: dict[int, Plan] = {}
+        for heard in self.plans:
+            plans.setdefault(heard.record.stamp_ns, heard.record)
+        return tuple(plans.values())
+
+    @cached_property
+    def latest_corrections(self) -> tuple[Corrections, ...]:
+        """What was published last of each pass, undone ones included."""
+        latest = LatestCorrections()
+        for heard in self.corrections:
+            latest.add(heard.record)
+        return latest.records
+
+    @property
+    def active_corrections(self) -> tuple[Corrections, ...]:
+        """Those of them that undo and reset left."""
+        status = self.inference[-1].record if self.inference else None
+        return active_corrections(self.latest_corrections, status)
+
+    @property
+    def duration_sec(self) -> float:
+        """How long it took; the time between an interruption and what came after is left out."""
+        return self.seconds_at(max(self._times_ns, default=0))
+
+    def seconds_at(self, time_ns: int) -> float:
+        """Return how long it had gone on at a time of the recording."""
+        times = [each for each in self._times_ns if each <= time_ns]
+        gaps = (after - before for before, after in itertools.pairwise(times))
+        return sum(gap for gap in gaps if gap < _MAX_PAUSE_NS) / 1e9
+
+    @cached_property
+    def _times_ns(self) -> list[int]:
+        heard: tuple[Heard[Any], ...] = (
+            *self.plans,
+            *self.corrections,
+            *self.playback,
+            *self.session,
+        )
+        # What comes before simulated time begins has none.
+        return sorted(each.time_ns for each in heard if each.time_ns > 0)
+
+
+def read_session(
+    path: Path, topics: Mapping[str, str] | None = None, *, namespace: str | None = None
+) -> SessionRecording:
+    """Read a session; a message that cannot be used is a problem, not an error.
+
+    Args:
+        path: Of the session's folder or of a bag.
+        topics: Names of topics by part, where they are other than ours.
+        namespace: Of the session's nodes; then only their topics are read, and there need not be
+            a plan. Without it topics are searched for.
+
+    Raises:
+        BagError: Nothing of the bag can be read, or it has no plan.
+    """
+    with BagReader(path) as bag:
+        if namespace is not None:
+            return session_of(bag, SessionTopics.in_namespace(bag.path, bag.topics, namespace))
+        found = SessionTopics(bag.path, bag.topics, topics or {})
+        with naming_damage(bag):
+            found[PLAN]
+        return session_of(bag, found)
+
+
+def session_of(
+    bag: BagReader, topics: SessionTopics, parts: Iterable[str] = _SESSION_PARTS
+) -> SessionRecording:
+    """Read parts of a session from an open bag."""
+    names = {topics[part].name: part for part in parts if part in topics}
+    problems = definition_problems(bag, [topics[part] for part in names.values()])
+    found: dict[str, list[Heard[Any]]] = {part: [] for part in _SESSION_PARTS}
+    for message in bag.messages(list(names)):
+        part = names[message.topic.name]
+        record = read_record(part, message, problems)
+        if record is not None:
+            found[part].append(Heard(time_ns=message.time_ns, record=record))
+    return SessionRecording(
+        plans=tuple(found[PLAN]),
+        corrections=tuple(found[CORRECTIONS]),
+        thetas=tuple(found[THETA]),
+        playback=tuple(found[STATUS]),
+        inference=tuple(found[INFERENCE]),
+        session=tuple(found[SESSION]),
+        participant=tuple(found[PARTICIPANT]),
+        contacts=tuple(found[CONTACTS]),
+        meant=tuple(found[PARTICIPANT_CORRECTIONS]),
+        problems=(*bag.problems, *problems),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,62 +324,6 @@ def read_spoken(path: Path) -> SpokenRecords:
         marks=tuple(mark for mark, _ in marks),
         mark_times_ns=tuple(time_ns for _, time_ns in marks),
         problems=found,
-    )
-
-
-def read_session(path: Path, topics: Mapping[str, str] | None = None) -> SessionRecords:
-    """Read a session from its folder or its bag.
-
-    Args:
-        path: Of the session's folder or of a bag.
-        topics: Names of topics by part, where they are other than ours.
-
-    Raises:
-        BagError: There is no bag, or it has no plan.
-    """
-    with BagReader(path) as bag:
-        return records_of(bag, SessionTopics(bag.path, bag.topics, topics or {}))
-
-
-def records_of(bag: BagReader, topics: SessionTopics) -> SessionRecords:
-    """Read a session from an open bag; a message that cannot be read is a problem, no error.
-
-    Raises:
-        BagError: The bag has no plan.
-    """
-    with naming_damage(bag):
-        topics[PLAN]
-    parts = {
-        topics[part].name: part
-        for part in _READERS
-        if part in topics and part not in _NOT_LEARNED_FROM
-    }
-    problems = definition_problems(bag, [topics[part] for part in parts.values()])
-    plans: dict[int, Plan] = {}
-    corrections = LatestCorrections()
-    thetas: list[tuple[int, ThetaSummary]] = []
-    last: dict[str, Any] = {}
-    for message in bag.messages(list(parts)):
-        part = parts[message.topic.name]
-        record = read_record(part, message, problems)
-        if record is None:
-            continue
-        if part == PLAN:
-            plans.setdefault(record.stamp_ns, record)
-        elif part == CORRECTIONS:
-            corrections.add(record)
-        elif part == THETA:
-            thetas.append((message.time_ns, record))
-        else:
-            last[part] = record
-    return SessionRecords(
-        plans=tuple(plans.values()),
-        corrections=corrections.records,
-        thetas=tuple(thetas),
-        samples=last.get(SAMPLES),
-        inference=last.get(INFERENCE),
-        participant=last.get(PARTICIPANT),
-        problems=(*bag.problems, *problems),
     )
 
 

@@ -120,6 +120,17 @@ class SessionTopics:
             else:
                 self._find(part, needed, topics)
 
+    @classmethod
+    def in_namespace(
+        cls, path: Path, topics: Mapping[str, TopicInBag], namespace: str
+    ) -> SessionTopics:
+        """Return the topics of the nodes of one namespace, as far as they are there."""
+        prefix = f'/{namespace.strip("/")}/' if namespace.strip('/') else '/'
+        names = {part: prefix + needed.topic for part, needed in PARTS.items()}
+        found = cls(path, {}, {})
+        found._found = {part: topics[name] for part, name in names.items() if name in topics}
+        return found
+
     def _find(self, part: str, needed: Part, topics: Mapping[str, TopicInBag]) -> None:
         suitable = [
             topic

@@ -46,11 +46,11 @@ _PAST_NS = 1_000_000_000
 # A pose or joint position older than this says nothing of the present.
 _STALE_NS = 100_000_000
 # Of a push that another plan ended sooner nobody knows where it was to go.
-_SHORTEST_CUT_NS = 500_000_000
-# A tool that moved less than this has not witnessed anything.
+_MIN_CUT_NS = 500_000_000
+# A tool that moved less than this says nothing about the force.
 _WITNESSED_M = 0.003
-# So often it is looked whether the tool is at its set-point.
-_LOOK_NS = 50_000_000
+# How often the tool is compared with its set-point.
+_TOOL_CHECK_NS = 50_000_000
 # A tool this far from its set-point is held away from it by a hand; once it is, until it is this
 # near again. Unpushed, the simulated arm is within 4 mm in 95 % of the time.
 _HELD_AWAY_M = 0.012
@@ -77,8 +77,8 @@ class CorrectionRecorder:
     """Samples in, contacts and corrections out; the detector and the timeline are its parts.
 
     Attributes:
-        detector: finds the contacts; teach it the bias and zero it there.
-        timeline: tell it what the playback does, before the samples of the same time.
+        detector: finds the contacts; its bias is learned and zeroed there.
+        timeline: what playback does; add it before the samples of the same time.
         passes: what the contacts make of the pass that is played.
         live: the shift of the plan while the person pushes, and what is kept of it.
         counts: what became of the contacts.
@@ -117,22 +117,22 @@ class CorrectionRecorder:
         self._points: deque[_Point] = deque()
         self._last_point = -1
         self._is_open = False
-        self._last_look = -1
+        self._last_check = -1
         # (3,) by how much an unpushed tool is off its set-point.
         self._resting_m = np.zeros(3)
-        self._looked_ns = 0
+        self._checked_ns = 0
 
     def process(self, block: SampleBlock) -> list[ContactReport]:
         """Takes a block of samples and returns the contacts that ended in it."""
         contacts = []
-        slots = block.time_ns // _LOOK_NS
-        before = np.concatenate([[self._last_look], slots[:-1]])
+        slots = block.time_ns // _TOOL_CHECK_NS
+        before = np.concatenate([[self._last_check], slots[:-1]])
         cuts = [0, *np.flatnonzero(slots != before).tolist(), len(block)]
         for first, last in itertools.pairwise(cuts):
             if first < last:
-                if slots[first] != self._last_look:
-                    self._last_look = int(slots[first])
-                    self._look()
+                if slots[first] != self._last_check:
+                    self._last_check = int(slots[first])
+                    self._check_tool()
                 contacts += self._process(block[first:last])
         return contacts
 
@@ -192,7 +192,7 @@ class CorrectionRecorder:
             self._points.clear()
         self._points.append(point)
         if self.passes.follow(point.time_ns, point.deviation_m):
-            # A new plan contains what was taught: nothing shifts it yet.
+            # A new plan contains what was learned: nothing shifts it yet.
             self.live.reset()
             self._resting_m = np.zeros(3)
         if self._is_open:
@@ -202,14 +202,14 @@ class CorrectionRecorder:
             while self._points[0].time_ns < point.time_ns - _PAST_NS:
                 self._points.popleft()
 
-    def _look(self) -> None:
-        """Looks whether the tool is at its set-point, and follows what it is off at rest."""
+    def _check_tool(self) -> None:
+        """Compares the tool with its set-point, and follows its deviation at rest."""
         away_m = self._away_m(self._points[-1]) if self._points else None
         if away_m is None:
             self.detector.see_tool(None)
             return
-        passed_sec = (self._points[-1].time_ns - self._looked_ns) / NANOSECONDS
-        self._looked_ns = self._points[-1].time_ns
+        passed_sec = (self._points[-1].time_ns - self._checked_ns) / NANOSECONDS
+        self._checked_ns = self._points[-1].time_ns
         distance_m = float(np.linalg.norm(away_m - self._resting_m))
         if not self._is_open:
             is_near = distance_m <= _AT_SET_POINT_M
@@ -224,12 +224,12 @@ class CorrectionRecorder:
 
     def _followed_m(self, time_ns: int) -> np.ndarray:
         """Returns by how much (3,) the arm follows the live shift; it may be out of its reach."""
-        told_m = self.timeline.shift_m_at(time_ns)
+        reported_m = self.timeline.shift_m_at(time_ns)
         is_limited = self.timeline.is_shift_limited_at(time_ns)
-        return told_m if is_limited and told_m is not None else self.live.shift_m
+        return reported_m if is_limited and reported_m is not None else self.live.shift_m
 
     def _away_m(self, point: _Point) -> np.ndarray | None:
-        """Returns how far (3,) the tool is off the set-point that playback tells of."""
+        """Returns how far (3,) the tool is off the set-point that playback reports."""
         shift_m = self.timeline.shift_m_at(point.time_ns)
         if shift_m is None or not np.isfinite(point.deviation_m).all():
             return None
@@ -249,7 +249,7 @@ class CorrectionRecorder:
         force, explained = self._forces(points)
         contact = ContactPoints(
             time_ns=time_ns,
-            # Anew, for the playback may have told of a change a little late.
+            # Again, because playback may have reported a change a little late.
             deviation_m=position - self._planned(time_ns, plan),
             force_n=force,
             onset_ns=onset_ns,
@@ -311,7 +311,7 @@ class CorrectionRecorder:
             self.counts.without_plan += 1
             return None
         plan, from_ns, until_ns = found
-        if until_ns < contact.end_ns and until_ns - from_ns < _SHORTEST_CUT_NS:
+        if until_ns < contact.end_ns and until_ns - from_ns < _MIN_CUT_NS:
             self.counts.cut_short += 1
             return None
         points, explained = self._contact_points(plan, from_ns, until_ns)

@@ -13,7 +13,7 @@ from reward_learning_ros.sensing.samples import NANOSECONDS
 
 Jacobian = Callable[[np.ndarray], np.ndarray]
 # Directions in which a newton shows as less than this in the joints are not trusted, m.
-_SHORTEST_LEVER_M = 0.05
+_MIN_LEVER_M = 0.05
 # Below this cosine force and motion say nothing of each other's sign.
 _UNDECIDED_COSINE = 0.3
 
@@ -28,7 +28,7 @@ def force_from_torque(jacobian: np.ndarray, torque_nm: np.ndarray) -> np.ndarray
         torque_nm: (..., 7) that the person causes.
     """
     normal = jacobian @ np.swapaxes(jacobian, -1, -2)
-    damped = normal + _SHORTEST_LEVER_M**2 * np.eye(3)
+    damped = normal + _MIN_LEVER_M**2 * np.eye(3)
     moment = jacobian @ np.asarray(torque_nm)[..., None]
     force: np.ndarray = np.linalg.solve(damped, moment)[..., 0]
     return force
@@ -52,7 +52,7 @@ class SignCheck:
     """Whether forces point where the tool went.
 
     Attributes:
-        sign: 1 if they do, -1 if they point the other way, 0 if the pushes do not tell.
+        sign: 1 if they do, -1 if they point the other way, 0 if the pushes do not decide.
         cosine: mean cosine between force and displacement, -1 to 1.
         pushes: how many pushes it rests on.
     """

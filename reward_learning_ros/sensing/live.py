@@ -1,4 +1,4 @@
-"""The shift of the plan while a person pushes: the arm gives way and keeps what it was taught."""
+"""The shift of the plan while a person pushes: the arm gives way and keeps the shift."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reward_learning_ros.sensing.displacement import (
 from reward_learning_ros.sensing.samples import NANOSECONDS
 
 # After a silence of the stream the shift goes on as if it had been this short.
-_LONGEST_STEP_SEC = 0.05
+_MAX_STEP_SEC = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ class LiveDeformation:
         """
         if self._last_ns is None:
             return
-        step_sec = min(max((time_ns - self._last_ns) / NANOSECONDS, 0.0), _LONGEST_STEP_SEC)
+        step_sec = min(max((time_ns - self._last_ns) / NANOSECONDS, 0.0), _MAX_STEP_SEC)
         self._last_ns = time_ns
         if force_n is None:
             held_away = deviation_m - self.resting_m - self.shift_m
@@ -118,7 +118,7 @@ class LiveDeformation:
         self._last_ns = None
 
     def reset(self) -> None:
-        """A new plan contains what was taught: no shift of it."""
+        """A new plan contains what was learned: it is not shifted."""
         self.shift_m = np.zeros(3)
         self._before_m = np.zeros(3)
         self._last_ns = None

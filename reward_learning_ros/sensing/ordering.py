@@ -157,7 +157,7 @@ _STREAM_COUNT = len(Stream)
 # No arm has 10 kN·m, 10 kN or 10 km: finite garbage is garbage too.
 _IMPLAUSIBLE = 1e4
 # Without any torque nothing can be handed on; this bounds what waits for it.
-_MOST_PENDING = 50_000
+_MAX_PENDING = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,12 +314,12 @@ class StreamOrderer:
                 values=arrivals.values[used],
             )
         )
-        surplus = len(self._pending.time_ns) - _MOST_PENDING
+        surplus = len(self._pending.time_ns) - _MAX_PENDING
         if surplus > 0 and self._clock[NEWEST] < 0:
             dropped = np.bincount(self._pending.stream[:surplus], minlength=_STREAM_COUNT)
             for stream in Stream:
                 self.counts[stream].early += int(dropped[stream])
-            self._pending = self._pending.chosen(np.arange(surplus, surplus + _MOST_PENDING))
+            self._pending = self._pending.chosen(np.arange(surplus, surplus + _MAX_PENDING))
 
     def _count_overtaken(self, stream: int, time_ns: np.ndarray) -> int:
         """Returns how many of a stream's arrivals a later stamp had overtaken."""

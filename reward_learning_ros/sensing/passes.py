@@ -13,7 +13,7 @@ The rules:
    it was held before that.
 5. A contact that was open when the plan changed belongs to neither plan: while it lasts, the
    waypoints of the new one are unknown.
-6. When a contact ends on the way to a waypoint, that waypoint is told beforehand, as it is now.
+6. When a contact ends on the way to a waypoint, that waypoint is reported early, as it is now.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SETTLING_NS = 300_000_000
 _LETTING_GO_NS = 400_000_000
 # As many points as the end of a contact may become known late: ten seconds.
 _TRACE_POINTS = 1000
-# A plan that begins again goes back in its time by more than the jitter of what playback tells.
+# A plan that begins again goes back in its time by more than the jitter of playback's statuses.
 _RESTART_SEC = 0.5
 # Where in the plan a pass may be joined that nobody saw begin.
 _JOINED_SEC = 1.0
@@ -136,7 +136,7 @@ class PassRecorder:
     Attributes:
         parameters: what counts as a correction.
         tool_frame: of the arm's tool.
-        is_complete: whether nothing more will be told of the present pass.
+        is_complete: whether nothing more will be reported of the present pass.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class PassRecorder:
         self._open: _Span | None = None
         self._has_seen_start = False
         self._is_changed = False
-        self._untold: list[PassCorrections] = []
+        self._unreported: list[PassCorrections] = []
         # Deviations of the last seconds.
         self._trace: deque[tuple[int, np.ndarray]] = deque(maxlen=_TRACE_POINTS)
         self.is_complete = False
@@ -182,7 +182,7 @@ class PassRecorder:
             or plan_sec < now.plan_sec - _RESTART_SEC
         )
         if begins and not is_moving:
-            # An arm that stands may have been told of its next plan already.
+            # An arm that stands may have received its next plan already.
             return False
         if now is None or begins:
             now = self._begin(plan, plan_sec, time_ns)
@@ -273,13 +273,13 @@ class PassRecorder:
 
     def take(self) -> list[PassCorrections]:
         """Return, once, what is new: of passes that are over, and of the present one."""
-        told, self._untold = self._untold, []
+        unreported, self._unreported = self._unreported, []
         if self._is_changed:
             self._is_changed = False
             present = self.corrections()
             if present is not None:
-                told.append(present)
-        return told
+                unreported.append(present)
+        return unreported
 
     def corrections(self) -> PassCorrections | None:
         """Return what the person did to the pass so far.
@@ -322,8 +322,8 @@ class PassRecorder:
 
     def _begin(self, plan: Plan, plan_sec: float, time_ns: int) -> _Pass:
         if self._is_changed:
-            # Not told yet, and soon forgotten.
-            self._untold = self.take()
+            # Not reported yet, and about to be replaced.
+            self._unreported = self.take()
         self._trace.clear()
         # Of a pass that was under way before anything was heard, nobody knows how it began.
         self._has_seen_start = self._pass is not None or plan_sec <= _JOINED_SEC
@@ -346,7 +346,7 @@ class PassRecorder:
 
     def _cross(self, now: _Pass, time_ns: int, deviation_m: np.ndarray) -> None:
         waypoints = len(now.plan.times_sec)
-        # A hair early: playback tells the end of a plan to a nanosecond.
+        # A little early: playback reports the end of a plan to the nanosecond.
         while (waypoint := now.next_waypoint) < waypoints and now.plan_sec >= now.plan.times_sec[
             waypoint
         ] - 1e-6:

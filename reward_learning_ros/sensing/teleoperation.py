@@ -201,7 +201,7 @@ class TeleoperationRecorder:
         return self._end(self._last_ns)
 
     def reset(self) -> None:
-        """A new plan contains what was taught: no shift of it."""
+        """A new plan contains what was learned: it is not shifted."""
         self.shift_m = np.zeros(3)
 
     def _malformed(self) -> list[ContactReport]:

@@ -166,14 +166,14 @@ def planned_position_m(plan: Plan, plan_time_sec: np.ndarray) -> np.ndarray:
 # On its way to the start the arm is on no plan yet, and in a fault it is freed, not corrected.
 _ON_PLAN = (PlaybackState.PLAYING, PlaybackState.PAUSED, PlaybackState.FINISHED)
 # A status may come before its plan: they are two topics.
-_MOST_WAITING = 1000
-# Told later than this, or earlier than it was so, its stamp is of another clock.
+_MAX_WAITING = 1000
+# A status received later or earlier than its stamp by more than this has another clock.
 _LATEST_NS = 10 * NANOSECONDS
-_MOST_PLANS = 100
+_MAX_PLANS = 100
 
 
 class PlaybackFeed:
-    """Takes plans and statuses in any order and tells the timeline what was played when.
+    """Takes plans and statuses in any order and adds what was played when to a timeline.
 
     Attributes:
         timeline: what was played when.
@@ -192,13 +192,13 @@ class PlaybackFeed:
 
     @property
     def lacks_plan(self) -> bool:
-        """Whether a plan is played that nobody has told of."""
+        """Whether a plan is played that was not received."""
         return self.state in _ON_PLAN and self.plan_stamp_ns not in self._plans
 
     def add_plan(self, plan: Plan) -> None:
         """Takes a plan, which need not be played yet, or at all."""
         self._plans[plan.stamp_ns] = plan
-        while len(self._plans) > _MOST_PLANS:
+        while len(self._plans) > _MAX_PLANS:
             del self._plans[next(iter(self._plans))]
         known = [pair for pair in self._waiting if pair[0].plan_stamp_ns in self._plans]
         self._waiting = [
@@ -213,7 +213,7 @@ class PlaybackFeed:
         Where it says when it was so, that counts: a busy machine may let it be heard late.
 
         Returns:
-            Whether the plan is now another one, or begins anew: nothing shifts it yet.
+            Whether the plan is now another one, or begins again: nothing shifts it yet.
         """
         if status.stamp_ns and abs(time_ns - status.stamp_ns) < _LATEST_NS:
             time_ns = status.stamp_ns
@@ -227,7 +227,7 @@ class PlaybackFeed:
         self.state, self.plan_stamp_ns = status.state, status.plan_stamp_ns
         if status.state in _ON_PLAN and status.plan_stamp_ns not in self._plans:
             self._waiting.append((status, time_ns))
-            del self._waiting[:-_MOST_WAITING]
+            del self._waiting[:-_MAX_WAITING]
         else:
             self._add_moment(status, time_ns)
         return begins or is_new

@@ -12,8 +12,11 @@ import numpy as np
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.trajectory import PUSHED, SILENT, UNKNOWN
 from reward_learning_ros.interface import PassCorrections, Plan
-from reward_learning_ros.recording.session_history import SessionRecording
-from reward_learning_ros.recording.session_records import LatestCorrections, told_waypoints
+from reward_learning_ros.recording.session_records import (
+    LatestCorrections,
+    SessionRecording,
+    known_waypoints,
+)
 
 # Pushes by how far they were meant to move the plan, in metres.
 SIZES_M = (0.0, 0.02, 0.05, np.inf)
@@ -188,7 +191,7 @@ def _by_waypoint(plan: Plan, corrections: PassCorrections | None) -> tuple[np.nd
     deltas = np.zeros((len(plan.positions), 3))
     states = [UNKNOWN] * len(deltas)
     if corrections is not None:
-        told = told_waypoints(plan, corrections)
+        told = known_waypoints(plan, corrections)
         deltas[told] = corrections.delta_positions
         for waypoint, is_push in zip(told.tolist(), corrections.is_push.tolist(), strict=True):
             states[waypoint] = PUSHED if is_push else SILENT

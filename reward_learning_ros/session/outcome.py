@@ -35,8 +35,12 @@ from reward_learning_ros.learning import (
 )
 from reward_learning_ros.learning.inference_result import tool_paths_of
 from reward_learning_ros.recording.problems import BagError
-from reward_learning_ros.recording.session_history import Heard, SessionRecording, read_recording
-from reward_learning_ros.recording.session_records import has_learned_from
+from reward_learning_ros.recording.session_records import (
+    Heard,
+    SessionRecording,
+    has_learned_from,
+    read_session,
+)
 from reward_learning_ros.session.folder import SessionFolder, write_whole
 from reward_learning_ros.session.meant import meant_and_recorded
 from reward_learning_ros.session.session_data import (
@@ -74,7 +78,7 @@ def conclude(folder: SessionFolder) -> dict[str, Any]:
     """
     content = folder.read()
     folder.check_writable()
-    recording = read_recording(folder.bag, content['session']['namespace'])
+    recording = read_session(folder.bag, namespace=content['session']['namespace'])
     parameters = learning_parameters(content)
     paths = tool_paths_of(parameters)
     learner = heard_by_learner(paths, recording)
@@ -106,7 +110,7 @@ def conclude(folder: SessionFolder) -> dict[str, Any]:
 def has_ended(folder: SessionFolder) -> bool:
     """Tell whether a session came to its end, be its outcome written or not."""
     try:
-        recording = read_recording(folder.bag, folder.read()['session']['namespace'])
+        recording = read_session(folder.bag, namespace=folder.read()['session']['namespace'])
     except BagError:
         # It was interrupted before anything was recorded.
         return False
@@ -342,7 +346,7 @@ def _faults(recording: SessionRecording) -> tuple[Fault, ...]:
         if heard.record.event is InferenceEvent.FAILED:
             seconds = recording.seconds_at(heard.time_ns)
             faults.append(Fault(source=_INFERENCE, text=heard.record.fault, time_sec=seconds))
-    faults += [Fault(source='recording', text=problem) for problem in recording.problems]
+    faults += [Fault(source='recording', text=str(problem)) for problem in recording.problems]
     return tuple(faults)
 
 

@@ -18,7 +18,7 @@ __all__ = ['ENTRY_POINT_GROUP', 'broken_tasks', 'load_task', 'task_names']
 
 
 def task_names() -> tuple[str, ...]:
-    """Return the names of all tasks, those apart that are known to be broken."""
+    """Return the names of all tasks but those that are known to be broken."""
     return tuple(sorted(name for name, found in find_tasks().items() if found.error is None))
 
 

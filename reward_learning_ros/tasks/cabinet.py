@@ -17,7 +17,7 @@ from reward_learning_ros.tasks.simulated import Array, grid_features
 
 GOAL = (0.45, -0.25)
 PLAN = np.linspace((0.35, 0.0, 0.12), (0.5, 0.0, 0.12), 3)
-LARGEST_DELTA = 0.25
+MAX_DELTA_M = 0.25
 WORKSPACE_LOW = (0.3, -0.4)
 WORKSPACE_HIGH = (0.7, 0.1)
 # The study's motion takes ten times as long; a box that slides under friction stops with the hand,
@@ -41,7 +41,7 @@ def cabinet_world() -> World:
 
 def push_space() -> TrajectorySpace:
     """Return what corrections along the table make of the plan; the height stays as it is."""
-    delta = np.full(3, LARGEST_DELTA)
+    delta = np.full(3, MAX_DELTA_M)
     return TrajectorySpace(
         delta_low=-delta,
         delta_high=delta,
@@ -59,8 +59,8 @@ def grid_axes(count: int) -> tuple[GridAxis, ...]:
     axes = []
     for waypoint in (1, 2):
         for axis in (0, 1):
-            low = PLAN[waypoint, axis] - LARGEST_DELTA
-            high = PLAN[waypoint, axis] + LARGEST_DELTA
+            low = PLAN[waypoint, axis] - MAX_DELTA_M
+            high = PLAN[waypoint, axis] + MAX_DELTA_M
             if waypoint == 1:
                 low, high = max(low, WORKSPACE_LOW[axis]), min(high, WORKSPACE_HIGH[axis])
             else:

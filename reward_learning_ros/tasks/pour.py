@@ -28,8 +28,8 @@ DURATION_SEC = 3.0
 # High up: there the joints' shortest way tilts the cup.
 POUR_AT = (0.45, -0.3, 0.65)
 # How the cup may be held there, and how far each joint strays in the middle of the way.
-LARGEST_TILT_RAD = 1.4
-LARGEST_TURN_RAD = 1.0
+MAX_TILT_RAD = 1.4
+MAX_TURN_RAD = 1.0
 DETOUR_RAD = 0.3
 # Radians of the cup and radians of the joints vary by about as much with these.
 TILT_SCALE = 0.8
@@ -51,8 +51,8 @@ def draw(count: int, rng: np.random.Generator) -> Array:
     start = kinematics.tool_poses(home)[0]
     found = []
     for _ in range(count):
-        tilt, heading = rng.uniform(0.0, LARGEST_TILT_RAD), rng.uniform(-np.pi, np.pi)
-        turned = Rotation.from_euler('z', rng.uniform(-LARGEST_TURN_RAD, LARGEST_TURN_RAD))
+        tilt, heading = rng.uniform(0.0, MAX_TILT_RAD), rng.uniform(-np.pi, np.pi)
+        turned = Rotation.from_euler('z', rng.uniform(-MAX_TURN_RAD, MAX_TURN_RAD))
         tilted = Rotation.from_rotvec([tilt * np.cos(heading), tilt * np.sin(heading), 0.0])
         middle = rng.uniform(0.0, DETOUR_RAD) * rng.standard_normal(JOINT_COUNT)
         try:
@@ -101,8 +101,8 @@ def make_task(
         recipe={
             'version': VERSION,
             'pour_at': POUR_AT,
-            'tilt_rad': LARGEST_TILT_RAD,
-            'turn_rad': LARGEST_TURN_RAD,
+            'tilt_rad': MAX_TILT_RAD,
+            'turn_rad': MAX_TURN_RAD,
             'detour_rad': DETOUR_RAD,
         },
         plan=initial_plan(),

@@ -83,7 +83,7 @@ def find_tasks() -> dict[str, FoundTask]:
         if name not in found:
             found[name] = task
             continue
-        # Both are told, the second under the name of its place.
+        # Both are reported, the second under the name of its place.
         found[f'{name} ({task.origin})'] = FoundTask(
             origin=task.origin,
             factory=task.factory,

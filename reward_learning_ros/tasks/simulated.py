@@ -30,10 +30,10 @@ LIBRARY_SIZE = 20_000
 # Links of a trajectory to the nearest others: local moves that still change something.
 NEIGHBOURS = 12
 # Draws after which a trajectory space without reachable trajectories is given up.
-_LARGEST_DRAW_RATIO = 100
+_MAX_DRAW_RATIO = 100
 
 # Trajectories that are drawn at a time.
-_LARGEST_BATCH = 2048
+_MAX_BATCH = 2048
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +107,8 @@ class SimulatedTrajectories:
         rng = np.random.default_rng(0)
         found = [self.plan[None]]
         count = 1
-        batch = min(2 * self.size, _LARGEST_BATCH)
-        for _ in range(1 + _LARGEST_DRAW_RATIO * self.size // batch):
+        batch = min(2 * self.size, _MAX_BATCH)
+        for _ in range(1 + _MAX_DRAW_RATIO * self.size // batch):
             drawn = self.draw(batch, rng)
             reachable = drawn[self.world.reachable(drawn)] if len(drawn) else drawn
             found.append(reachable)

@@ -15,7 +15,7 @@ from std_msgs.msg import Float64MultiArray
 
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import theta_summary_from_message
-from reward_learning_ros.recording.session_history import read_recording
+from reward_learning_ros.recording.session_records import read_session
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.outcome import conclude
 from reward_learning_ros.session.replay import ReplayParameters, describe_replay
@@ -70,7 +70,7 @@ def test_no_correction_is_found_that_nobody_made(summary):
 
 def test_what_was_published_live_is_what_the_recording_gives(summary, folder):
     assert summary['agrees_with_live'] is True
-    recording = read_recording(folder.bag)
+    recording = read_session(folder.bag, namespace='')
     theta = recording.thetas[-1].record
     assert [summary['theta'][name]['mean'] for name in theta.features] == theta.mean.tolist()
 
@@ -110,7 +110,7 @@ def test_concluding_again_gives_the_same(folder, summary):
 
 
 def test_replayed_it_is_learned_again_to_the_last_bit(folder, monkeypatch, tmp_path):
-    recorded = read_recording(folder.bag).thetas[-1].record
+    recorded = read_session(folder.bag, namespace='').thetas[-1].record
     config = ReplayParameters(folder=str(folder.path), rate=0.0)
     heard = []
     with claimed_domain() as domain_id:

@@ -12,7 +12,7 @@ from helpers.sessions import OperatedSession
 
 from reward_learning_ros.interface import PlaybackState
 from reward_learning_ros.nodes import names
-from reward_learning_ros.recording.session_history import read_recording
+from reward_learning_ros.recording.session_records import read_session
 from reward_learning_ros.session.folder import SessionFolder
 
 NODES = (
@@ -62,7 +62,7 @@ def kill(session, node: str) -> None:
     session.wait_until(lambda: any(f'{node} was killed by SIGKILL' in x for x in session.lines))
     stayed = {name: session.pid_of(name) for name in NODES if name != node}
     assert stayed == {name: pid for name, pid in before.items() if name != node}
-    assert read_recording(bag_of(session)).plans
+    assert read_session(bag_of(session), namespace='').plans
     session.wait_until(lambda: session.is_playing and session.is_moving)
     assert session.session.passes >= passes
     if node == 'session_recorder':
@@ -72,7 +72,7 @@ def kill(session, node: str) -> None:
 
 
 def is_hold_recorded(session, node: str) -> bool:
-    heard = read_recording(bag_of(session)).playback
+    heard = read_session(bag_of(session), namespace='').playback
     return any(node in status.record.last_fault for status in heard)
 
 
@@ -95,8 +95,10 @@ def test_killed_nodes_come_back_and_an_interrupted_session_goes_on(session):
     session.await_no_processes()
     folder = folder_of(session)
     assert not folder.is_complete
-    corrections = {heard.record.plan_stamp_ns for heard in read_recording(folder.bag).corrections}
-    pushes = sum(told.pushes for told in read_recording(folder.bag).active_corrections)
+    corrections = {
+        heard.record.plan_stamp_ns for heard in read_session(folder.bag, namespace='').corrections
+    }
+    pushes = sum(told.pushes for told in read_session(folder.bag, namespace='').active_corrections)
     passes = session.session.passes
 
     session.session = session.playback = None
@@ -108,7 +110,9 @@ def test_killed_nodes_come_back_and_an_interrupted_session_goes_on(session):
     assert session.wait() == 0, '\n'.join(session.lines)
     summary = json.loads(folder.summary.read_text())
     assert summary['end'] == 'finished'
-    recorded = {heard.record.plan_stamp_ns for heard in read_recording(folder.bag).corrections}
+    recorded = {
+        heard.record.plan_stamp_ns for heard in read_session(folder.bag, namespace='').corrections
+    }
     assert corrections <= recorded
     assert summary['agrees_with_live'] in (True, None)
     assert any('not heard from: session_recorder' in fault for fault in summary['faults'])

@@ -12,7 +12,7 @@ from sensor_msgs.msg import Joy
 
 from reward_learning_ros.nodes import names
 from reward_learning_ros.parameters.shared import JOY
-from reward_learning_ros.recording.session_history import read_recording
+from reward_learning_ros.recording.session_records import read_session
 from reward_learning_ros.sensing.teleoperation import TeleoperationParameters
 from reward_learning_ros.session.folder import SessionFolder
 
@@ -63,7 +63,7 @@ def test_what_a_person_teleoperates_in_a_pass_is_learned_after_it_and_accepted(s
     summary = json.loads(folder.summary.read_text())
     assert (summary['end'], summary['corrections']) == ('accepted', len(PUSHES))
     assert summary['agrees_with_live'] is True
-    recording = read_recording(folder.bag)
+    recording = read_session(folder.bag, namespace='')
     told = recording.latest_corrections[0]
     # Both are of the one plan that was shown in the pass, and each as far as it was held.
     assert told.plan_stamp_ns == recording.plans[0].record.stamp_ns

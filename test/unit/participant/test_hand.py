@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reward_learning_ros.participant.hand import Hand, HandParameters, least_jerk
+from reward_learning_ros.participant.hand import Hand, HandParameters, min_jerk
 
 STEP_SEC = 0.02
 QUIET = HandParameters(tremor_n=0.0)
@@ -49,7 +49,7 @@ def hand_of(parameters=QUIET, seed=0):
 def test_it_brings_a_tool_that_gives_way_to_where_it_is_wanted(size_m):
     wanted = size_m * np.array([0.6, -0.8, 0.0])
     _, _, moved = guide(
-        hand_of(HandParameters()), target=lambda t: least_jerk(t / 2.0) * wanted, until_sec=3.0
+        hand_of(HandParameters()), target=lambda t: min_jerk(t / 2.0) * wanted, until_sec=3.0
     )
     assert np.linalg.norm(moved[-1] - wanted) < 0.002 + 0.06 * size_m
 

@@ -121,7 +121,7 @@ def test_a_damaged_chunk_costs_its_own_messages_only(tmp_path, offset, value):
     before = file.read_bytes()
     change(file, chunk_offsets(file)[2] + offset, bytes([value]))
     found = read_session(tmp_path / 'bag')
-    kept = {plan.stamp_ns for plan in found.plans}
+    kept = {plan.stamp_ns for plan in found.distinct_plans}
     assert {plan.stamp_ns for plan in plans} - kept <= {plans[2].stamp_ns}
     is_said = any('is damaged' in str(problem) for problem in found.problems)
     assert is_said == (file.read_bytes() != before)
@@ -135,7 +135,7 @@ def test_finishing_keeps_what_stands_behind_damage(tmp_path, offset):
     file.write_bytes(file.read_bytes()[:-20])
     (damage,) = finish_bag(tmp_path / 'bag').values()
     assert 'is damaged' in damage
-    kept = {plan.stamp_ns for plan in read_session(tmp_path / 'bag').plans}
+    kept = {plan.stamp_ns for plan in read_session(tmp_path / 'bag').distinct_plans}
     assert {plan.stamp_ns for plan in plans} - kept <= {plans[2].stamp_ns}
 
 
@@ -150,8 +150,8 @@ def test_a_bag_whose_definition_is_damaged_can_be_finished_and_gone_on_with(tmp_
     writer.write('/plan', START_NS, serialized_plan(random_records.plan(np.random.default_rng(7))))
     writer.close()
     found = read_session(tmp_path / 'bag')
-    assert found.plans[: len(plans)] == tuple(plans)
-    assert len(found.plans) == len(plans) + 1
+    assert found.distinct_plans[: len(plans)] == tuple(plans)
+    assert len(found.distinct_plans) == len(plans) + 1
     assert any('definition of nav_msgs/msg/Path' in str(problem) for problem in found.problems)
 
 
@@ -160,7 +160,7 @@ def test_a_damaged_name_of_a_field_is_said_and_the_standard_one_used(tmp_path):
     file = mcap_of(tmp_path / 'bag')
     file.write_bytes(file.read_bytes().replace(b'Point position', b'Point posidion'))
     found = read_session(tmp_path / 'bag')
-    assert found.plans == tuple(plans)
+    assert found.distinct_plans == tuple(plans)
     (problem,) = [problem for problem in found.problems if 'no field' in problem.text]
     assert 'poses.pose.position' in problem.text
     assert problem.topic == '/plan'
@@ -220,7 +220,7 @@ def test_a_start_that_is_damaged_costs_nothing(tmp_path):
     plans = write_plans(tmp_path / 'bag')
     change(mcap_of(tmp_path / 'bag'), 2, b'\x00')
     found = read_session(tmp_path / 'bag')
-    assert found.plans == tuple(plans)
+    assert found.distinct_plans == tuple(plans)
     assert 'damaged at byte 0' in str(found.problems[0])
 
 
@@ -250,7 +250,7 @@ def test_a_message_whose_time_is_impossible_is_left_out(tmp_path, impossible):
     chunk = chunk_offsets(file)[1] + HEAD.size
     file.write_bytes(content[: chunk + 24] + bytes(4) + content[chunk + 28 :])
     found = read_session(tmp_path / 'bag')
-    assert {plan.stamp_ns for plan in plans} - {p.stamp_ns for p in found.plans} == {
+    assert {plan.stamp_ns for plan in plans} - {p.stamp_ns for p in found.distinct_plans} == {
         plans[1].stamp_ns
     }
     assert any('impossible time' in str(problem) for problem in found.problems)

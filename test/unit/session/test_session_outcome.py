@@ -30,7 +30,7 @@ from reward_learning_ros.interface import (
     data_digest,
 )
 from reward_learning_ros.learning import LearningParameters, ToolPaths
-from reward_learning_ros.recording.session_history import Heard, SessionRecording, read_recording
+from reward_learning_ros.recording.session_records import Heard, SessionRecording, read_session
 from reward_learning_ros.session.folder import FolderWriteError, SessionFolder
 from reward_learning_ros.session.meant import SIZE_NAMES, meant_and_recorded
 from reward_learning_ros.session.outcome import (
@@ -160,7 +160,7 @@ def summary(folder):
 
 
 def test_a_session_of_passes_is_told_pass_by_pass(folder, summary):
-    recording = read_recording(folder.bag)
+    recording = read_session(folder.bag, namespace='')
     last = recording.latest_corrections
     # Each pass was told twice; what was told last is used.
     assert len(recording.corrections) == 4
@@ -239,7 +239,7 @@ def test_regret_and_error_stand_beside_those_of_who_asks_nobody(summary):
 
 
 def test_latency_is_from_the_last_push_and_waiting_from_the_end_of_the_pass(folder, summary):
-    recording = read_recording(folder.bag)
+    recording = read_session(folder.bag, namespace='')
     plans = [each.record.stamp_ns for each in recording.plans]
     for index, outcome in enumerate(summary['by_pass']):
         ends = [
@@ -392,7 +392,7 @@ def test_what_was_meant_is_compared_waypoint_by_waypoint(seed):
 
 
 def test_who_does_not_say_what_they_mean_is_not_compared(folder, summary):
-    recording = read_recording(folder.bag)
+    recording = read_session(folder.bag, namespace='')
     assert meant_and_recorded(dataclasses.replace(recording, meant=())) is None
     # Without noise, and with a recorder that loses nothing, all is as it was meant.
     compared = summary['meant_and_recorded']

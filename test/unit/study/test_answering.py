@@ -114,7 +114,7 @@ def test_answers_are_in_the_bag_and_what_was_there_stays(ledger):
     assert started_ns <= said.stamp_ns <= time.time_ns()
     for name, content in before.items():
         assert (folder / 'bag' / name).read_bytes() == content
-    assert read_session(folder).plans == (PLAN,)
+    assert read_session(folder).distinct_plans == (PLAN,)
 
 
 def test_answering_again_replaces_the_answers(ledger):
