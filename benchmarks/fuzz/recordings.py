@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,6 @@ from reward_learning_ros.recording.bag_making import serialized_diagnostic, seri
 from reward_learning_ros.recording.bag_reader import BagReader
 from reward_learning_ros.recording.bag_writer import BagWriter, finish_bag
 from reward_learning_ros.recording.message_types import describe_topic
-from reward_learning_ros.recording.session_history import read_recording
 from reward_learning_ros.recording.session_records import read_session
 
 _BAG = 'bag'
@@ -87,7 +87,11 @@ def _check(files: dict[str, bytes], changed: str, case: bytes) -> None:
         path.mkdir()
         for name, content in files.items():
             (path / name).write_bytes(case if name == changed else content)
-        readers: list[Callable[[Path], object]] = [_read_all, read_session, read_recording]
+        readers: list[Callable[[Path], object]] = [
+            _read_all,
+            read_session,
+            partial(read_session, namespace=''),
+        ]
         if changed.endswith('.mcap'):
             # The last one writes anew what is damaged.
             readers.append(finish_bag)

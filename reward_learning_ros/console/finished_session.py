@@ -12,10 +12,10 @@ from reward_learning_ros.console.snapshot import LearnedTheta, SessionFacts, Sna
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.interface import ThetaSummary
 from reward_learning_ros.recording.bag_reader import BagReader
-from reward_learning_ros.recording.session_history import (
+from reward_learning_ros.recording.session_records import (
     Heard,
     SessionRecording,
-    read_recording,
+    read_session,
 )
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.understanding import prior_of
@@ -64,7 +64,7 @@ class FinishedSession:
         from reward_learning_ros.tasks import load_task
 
         config = folder.read_configuration()
-        self._recording: SessionRecording = read_recording(folder.bag, config.namespace)
+        self._recording: SessionRecording = read_session(folder.bag, namespace=config.namespace)
         self._facts = SessionFacts(
             task=config.task,
             bag=str(folder.bag),
