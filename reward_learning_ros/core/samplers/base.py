@@ -53,6 +53,8 @@ class Settings:
         one_auxiliary: Use one auxiliary for all independent trajectories, as printed in the paper;
             biased for more than one.
         inner_steps: Steps of the inner sampler for each auxiliary.
+        screening_steps: Steps on a posterior with a table of log Z before each exchange of
+            `double_mh` (delayed acceptance, exact as without); 0 for none.
         candidates: Members of the ensemble that each auxiliary looks at.
         samples: Corrections N of the `sampling` method (equation M3).
         points: Points of the prior at which the `tabulated` method knows log Z first.
@@ -69,6 +71,7 @@ class Settings:
     auxiliary_start: str = 'ensemble'
     one_auxiliary: bool = False
     inner_steps: int = 24
+    screening_steps: int = 0
     candidates: int = 128
     samples: int = 1000
     points: int = 4096
@@ -77,7 +80,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ('chains', 'thin', 'candidates', 'samples', 'points'):
             whole_number(getattr(self, name), name, 1)
-        for name in ('warmup', 'inner_steps'):
+        for name in ('warmup', 'inner_steps', 'screening_steps'):
             whole_number(getattr(self, name), name, 0)
         for name in ('batch', 'max_draws'):
             whole_number(getattr(self, name), name, 8)

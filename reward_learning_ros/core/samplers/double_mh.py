@@ -1,4 +1,9 @@
-"""Double Metropolis–Hastings (Algorithms 2 and 3), compiled: one chain of θ and β."""
+"""Double Metropolis–Hastings (Algorithms 2 and 3), compiled: one chain of θ and β.
+
+With `screening_steps`, proposals are screened before auxiliaries are drawn for them: a few steps
+on the posterior that a small table of log Z gives, then one exchange that corrects for the table
+(delayed acceptance). It is as exact as without, whatever the table; docs/inference.md says why.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +38,7 @@ from reward_learning_ros.core.samplers.ensemble_kernels import (
 )
 from reward_learning_ros.core.samplers.exchange import (
     AUXILIARIES,
+    AUXILIARIES_TYPE,
     COUNTERS,
     EFFECTIVE_MEMBERS,
     JUMPS,
@@ -40,6 +46,7 @@ from reward_learning_ros.core.samplers.exchange import (
     OUTER_ACCEPTED,
     OUTER_TRIED,
     STUCK,
+    Auxiliaries,
     auxiliary_diagnostics,
     effective_number,
     log_exchange,
@@ -52,6 +59,7 @@ from reward_learning_ros.core.samplers.kernels import (
     make_scratch,
 )
 from reward_learning_ros.core.samplers.lists import list_maker
+from reward_learning_ros.core.samplers.normalizer import TABLE_TYPE
 from reward_learning_ros.core.samplers.outer import (
     OUTER_TYPE,
     Outer,
@@ -60,6 +68,7 @@ from reward_learning_ros.core.samplers.outer import (
     record_position,
 )
 from reward_learning_ros.core.samplers.recent import Recent
+from reward_learning_ros.core.samplers.screening import first_screen, log_screened, screen_at
 
 # Anchors of the ensemble stand along this many directions for each feature.
 DIRECTIONS_PER_FEATURE = 3
@@ -74,28 +83,11 @@ _ENSEMBLES: Recent[Ensemble] = Recent(32)
 START_DATA, START_CARRIED, START_ENSEMBLE = range(len(STARTS))
 
 
-class Auxiliaries(NamedTuple):
-    """The auxiliaries of one chain, one for each block of data."""
-
-    space: np.ndarray  # (B,) which space each lives in
-    copies: np.ndarray  # (B,) how many trajectories it stands for: 1, or K in the paper's form
-    data: np.ndarray  # (B, S) statistics of the data
-    statistics: np.ndarray  # (B, S) of the auxiliaries carried on
-
-
-AUXILIARIES_TYPE = types.NamedTuple(
-    [
-        types.Array(types.int64, 1, 'C'),
-        types.Array(types.float64, 1, 'C'),
-        types.Array(types.float64, 2, 'C'),
-        types.Array(types.float64, 2, 'C'),
-    ],
-    Auxiliaries,
-)
 _DELTAS = types.Array(types.float64, 2, 'C')
 _list_spaces = list_maker(SPACE_TYPE)
 _list_members = list_maker(MEMBERS_TYPE)
 _list_deltas = list_maker(_DELTAS)
+_list_tables = list_maker(TABLE_TYPE)
 
 
 @numba.njit(
@@ -115,6 +107,8 @@ _list_deltas = list_maker(_DELTAS)
         types.Array(types.float64, 2, 'C'),
         types.Array(types.float64, 1, 'C'),
         types.Array(types.int64, 2, 'C'),
+        types.ListType(TABLE_TYPE),
+        types.int64,
         GENERATOR_TYPE,
     ),
     cache=True,
@@ -137,6 +131,8 @@ def double_mh_chain(
     draws: np.ndarray,
     counters: np.ndarray,
     counts: np.ndarray,
+    screens: Any,
+    screening_steps: int,
     rng: np.random.Generator,
 ) -> None:
     """Run one chain on from where it is, `thin` outer steps for each row of `draws`.
@@ -154,6 +150,8 @@ def double_mh_chain(
         draws: (N, P) receives θ, β, ….
         counters: (COUNTERS,) added to.
         counts: (4, 2) inner moves tried and accepted, by kind; added to.
+        screens: A table of log Z for each space.
+        screening_steps: Steps on the posterior that they give, for each proposal; 0 for none.
     """
     dimensions = outer.factor.shape[0]
     blocks = auxiliaries.space.shape[0]
@@ -163,10 +161,35 @@ def double_mh_chain(
     weights = np.empty(candidates + 1)
     natural_parameters(outer.position, dimensions, eta)
     log_density = log_prior(outer.position[:dimensions])
+    before = np.empty_like(proposed)
+    screened = screened_after = 0.0
+    if screening_steps > 0:
+        screened = log_screened(eta, log_density, auxiliaries, screens)
     for row in range(draws.shape[0]):
         for _ in range(thin):
             counters[OUTER_TRIED] += 1
-            if not propose_outer(outer, proposed, rng):
+            if screening_steps > 0:
+                # The same kernel several times is reversible as it is once.
+                copy_vector(before, outer.position)
+                screened_after = screened
+                moved = False
+                for _ in range(screening_steps):
+                    if not propose_outer(outer, proposed, rng):
+                        continue
+                    natural_parameters(proposed, dimensions, eta_proposed)
+                    value = log_screened(
+                        eta_proposed, log_prior(proposed[:dimensions]), auxiliaries, screens
+                    )
+                    # A comparison with NaN is false, so a NaN is a rejection.
+                    if value >= screened_after or np.log(rng.random()) < value - screened_after:
+                        copy_vector(outer.position, proposed)
+                        screened_after = value
+                        moved = True
+                copy_vector(proposed, outer.position)
+                copy_vector(outer.position, before)
+                if not moved:
+                    continue
+            elif not propose_outer(outer, proposed, rng):
                 continue
             natural_parameters(proposed, dimensions, eta_proposed)
             log_density_proposed = log_prior(proposed[:dimensions])
@@ -214,6 +237,7 @@ def double_mh_chain(
                     auxiliaries.copies[block],
                     scratch.statistics,
                 )
+            log_ratio -= screened_after - screened
             if not np.isfinite(log_ratio):
                 counters[NOT_FINITE] += 1
             if log_ratio >= 0.0 or np.log(rng.random()) < log_ratio:
@@ -221,6 +245,8 @@ def double_mh_chain(
                 copy_vector(outer.position, proposed)
                 copy_vector(eta, eta_proposed)
                 log_density = log_density_proposed
+                screened = screened_after
+            screened_after = screened
         record_position(outer.position, dimensions, eta.shape[0], draws[row])
 
 
@@ -239,6 +265,7 @@ class DoubleMH:
         self._spaces = _list_spaces(problem.evidence.spaces)
         self._members = _list_members(ensemble.members for ensemble in self._ensembles)
         self._adaptations = 0
+        self._screens = _list_tables(map(first_screen, self._ensembles))
 
     def start(self, index: int) -> Chain:
         """Return a new chain, its auxiliaries at random members of the ensemble."""
@@ -290,6 +317,8 @@ class DoubleMH:
             draws,
             chain.counters,
             chain.state.counts,
+            self._screens,
+            settings.screening_steps,
             chain.rng,
         )
 
@@ -303,6 +332,11 @@ class DoubleMH:
                 stream = self._problem.stream(3, self._adaptations, index)
                 self._ensembles[index] = ensemble.refined(wanted, stream, self._problem.executor)
         self._members = _list_members(ensemble.members for ensemble in self._ensembles)
+        if self._problem.settings.screening_steps:
+            self._screens = _list_tables(
+                screen_at(ensemble, etas, self._problem.stream(5, self._adaptations, index))
+                for index, ensemble in enumerate(self._ensembles)
+            )
 
     def diagnostics(self, chains: list[Chain]) -> dict[str, float]:
         """Return how well the auxiliaries moved."""

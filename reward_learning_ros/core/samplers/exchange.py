@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import types
 
@@ -12,6 +14,26 @@ OUTER_TRIED, OUTER_ACCEPTED, AUXILIARIES, STUCK, JUMPS, EFFECTIVE_MEMBERS, NOT_F
 COUNTERS = 7
 
 _VECTOR = types.Array(types.float64, 1, 'C')
+
+
+class Auxiliaries(NamedTuple):
+    """The auxiliaries of one chain, one for each block of data."""
+
+    space: np.ndarray  # (B,) which space each lives in
+    copies: np.ndarray  # (B,) how many trajectories it stands for: 1, or K in the paper's form
+    data: np.ndarray  # (B, S) statistics of the data
+    statistics: np.ndarray  # (B, S) of the auxiliaries carried on
+
+
+AUXILIARIES_TYPE = types.NamedTuple(
+    [
+        types.Array(types.int64, 1, 'C'),
+        types.Array(types.float64, 1, 'C'),
+        types.Array(types.float64, 2, 'C'),
+        types.Array(types.float64, 2, 'C'),
+    ],
+    Auxiliaries,
+)
 
 
 @numba.njit(

@@ -12,6 +12,7 @@ from reward_learning_ros.core.reference_posterior import (
     quadrature_posterior,
     reference_posterior,
 )
+from reward_learning_ros.core.samplers import screening
 from reward_learning_ros.core.simulated_human import simulate_corrections
 
 # Angles of the cup as a person with θ = (cos 0.9, sin 0.9) would show them.
@@ -50,6 +51,26 @@ def test_double_mh_draws_from_the_exact_posterior_of_the_cup(count, beta):
     bins = sized(20, 4)
     assert exact.total_variation(posterior, bins) < sized(5, 30) / 100
     np.testing.assert_allclose(posterior.mean, exact.mean, atol=sized(2, 20) / 100)
+
+
+@pytest.mark.parametrize(('steps', 'members'), [(1, 256), (6, 256), (3, 3)])
+def test_screened_double_mh_draws_from_the_exact_posterior_however_bad_the_screen(
+    steps, members, monkeypatch
+):
+    monkeypatch.setattr(screening, 'SCREEN_MEMBERS', members)
+    task, sequence = cups(3)
+    exact = quadrature_posterior(task, sequence, beta=5.0)
+    posterior = core.infer(
+        task,
+        sequence,
+        dependence='independent',
+        beta=5.0,
+        seed=1,
+        settings=settings(screening_steps=steps),
+    )
+    assert exact.total_variation(posterior, sized(20, 4)) < sized(5, 30) / 100
+    np.testing.assert_allclose(posterior.mean, exact.mean, atol=sized(2, 20) / 100)
+    assert 0.0 < posterior.sampling['outer_acceptance'] < 1.0
 
 
 @pytest.mark.parametrize('method', ['sampling', 'maximum', 'ignore'])
