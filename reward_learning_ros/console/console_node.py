@@ -34,12 +34,13 @@ from reward_learning_ros.console.pull import Pull, PullForce
 from reward_learning_ros.console.situation import Act
 from reward_learning_ros.console.snapshot import SessionFacts, Snapshot
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.interface import ThetaSummary
+from reward_learning_ros.interface import OperatorMark, ThetaSummary
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import (
     diagnostic_from_message,
     diagnostic_report_from_message,
     inference_status_from_message,
+    mark_to_message,
     participant_status_from_message,
     plan_from_message,
     playback_status_from_message,
@@ -93,6 +94,9 @@ class ConsoleNode(Node):
         )
         self._push_publisher = self.create_publisher(
             WrenchStamped, arm_names.PERSON_WRENCH_TOPIC, names.ROBOT_STATE_QOS
+        )
+        self._marks_publisher = self.create_publisher(
+            DiagnosticStatus, names.MARKS_TOPIC, names.CORRECTIONS_QOS
         )
         # Not `_clients`, which is rclpy's own.
         self._trigger_clients = {act: self.create_client(Trigger, act.value) for act in Act}
@@ -160,6 +164,23 @@ class ConsoleNode(Node):
         """Let it go."""
         with self._lock:
             self._pull.release(owner)
+
+    def mark(self, key: str, note: str, ago_sec: float) -> None:
+        """Mark a moment for the recording, by the clock of this machine.
+
+        Raises:
+            RewardLearningError: Nobody records it, or key or note cannot be used.
+        """
+        if not self._marks_publisher.get_subscription_count():
+            raise RewardLearningError('nobody records marks: no session runs')
+        now_ns = time.time_ns()
+        mark = OperatorMark(
+            stamp_ns=now_ns - round(max(ago_sec, 0.0) * 1e9),
+            machine_ns=now_ns,
+            key=key,
+            note=note,
+        )
+        self._marks_publisher.publish(mark_to_message(mark))
 
     def pull_obstacle(self) -> str:
         """Return why the arm cannot be pulled, empty if it can."""

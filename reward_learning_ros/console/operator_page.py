@@ -24,6 +24,7 @@ from reward_learning_ros.console.layout import (
     plain_button,
     text,
 )
+from reward_learning_ros.console.mark_card import MarkCard
 from reward_learning_ros.console.meaning import sentences
 from reward_learning_ros.console.situation import (
     Act,
@@ -113,6 +114,7 @@ class OperatorPage:
                     self._theta = ThetaView()
                     self._claims = ui.element('div').classes('rl-lights')
                     self._claims_shown: tuple[str, ...] | None = None
+                MarkCard(self._node)
                 with card('How well it goes', 'rl-order-4'):
                     self._quality = Lights()
                 with card('Nodes', 'rl-order-5'):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 from nicegui import context, ui
@@ -12,9 +13,13 @@ from reward_learning_ros.console.arm_view import ArmView
 from reward_learning_ros.console.console_node import ConsoleNode
 from reward_learning_ros.console.layout import Banner, begin_page, card, text
 from reward_learning_ros.console.meaning import sentences
+from reward_learning_ros.console.questions import Questions
 from reward_learning_ros.console.situation import Headline, Light, headline
 from reward_learning_ros.console.snapshot import Snapshot
 from reward_learning_ros.core.errors import RewardLearningError
+
+# How often it is looked whether a questionnaire is due.
+_QUESTIONS_SEC = 3.0
 
 # Said to somebody who knows nothing of states and nodes.
 _TITLES = {
@@ -53,10 +58,14 @@ class ParticipantPage:
             with ui.element('div').classes('rl-column'):
                 with card('What the arm has understood', 'rl-order-2'):
                     self._claims = ui.element('div').classes('rl-claims')
-                self.questions = ui.element('div').classes('rl-column rl-order-3')
+                self._questions = Questions(Path(node.config.sessions))
         self._update()
         context.client.on_disconnect(lambda: node.release(self._id))
         ui.timer(1.0 / node.config.update_rate, self._update)
+        ui.timer(_QUESTIONS_SEC, self._look_for_questions)
+
+    async def _look_for_questions(self) -> None:
+        await self._questions.update(self._node.snapshot.facts)
 
     def _on_pull(self, what: str, details: dict[str, Any]) -> None:
         try:
