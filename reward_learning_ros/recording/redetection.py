@@ -21,7 +21,7 @@ from reward_learning_ros.recording.session_records import (
     read_record,
 )
 from reward_learning_ros.recording.session_topics import PLAN, STATUS, SessionTopics
-from reward_learning_ros.sensing.contact import ContactParameters
+from reward_learning_ros.sensing.contact_parameters import ContactParameters
 from reward_learning_ros.sensing.deltas import CorrectionCounts, CorrectionRecorder
 from reward_learning_ros.sensing.displacement import DisplacementParameters
 from reward_learning_ros.sensing.ordering import OrderingParameters, StreamOrderer

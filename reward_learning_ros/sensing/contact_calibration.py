@@ -1,4 +1,4 @@
-"""Contact thresholds against the noise that an arm really has: what a short recording tells."""
+"""Contact thresholds judged by the noise that an arm really has, from a short recording."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.sensing.contact import Contact, ContactDetector, ContactParameters
+from reward_learning_ros.sensing.contact import Contact, ContactDetector
+from reward_learning_ros.sensing.contact_parameters import ContactParameters
 from reward_learning_ros.sensing.displacement import Jacobian
 from reward_learning_ros.sensing.samples import NANOSECONDS, SampleBlock
 
 # The bias is looked at so often, and the curves of a figure have so many points.
 _STEP_SEC = 0.02
-# A recording shorter than this cannot teach a bias.
-SHORTEST_SEC = 2.0
+# A bias cannot be learned from a shorter recording.
+MIN_SEC = 2.0
 # Quiet torque nearer to the threshold than this share of it is too near.
 _SAFE_SHARE = 0.75
 
@@ -98,14 +99,14 @@ def calibrate_contacts(
     """
     parameters = parameters or ContactParameters()
     duration_sec = (block.time_ns[-1] - block.time_ns[0]) / NANOSECONDS if len(block) else 0.0
-    if duration_sec < SHORTEST_SEC:
+    if duration_sec < MIN_SEC:
         raise InvalidInputError(
-            f'torques of {duration_sec:.1f} s are too short; allowed: {SHORTEST_SEC:.0f} s or more'
+            f'torques of {duration_sec:.1f} s are too short; allowed: {MIN_SEC:.0f} s or more'
         )
-    student = ContactDetector(parameters)
-    student.process(block)
+    first = ContactDetector(parameters)
+    first.process(block)
     detector = ContactDetector(parameters)
-    detector.restore(student.snapshot())
+    detector.restore(first.snapshot())
     rate_hz = (len(block) - 1) / duration_sec
     step = max(round(_STEP_SEC * rate_hz), 1)
     events: list[object] = []
@@ -159,5 +160,5 @@ def _least_force_n(
     joints = block.joint_position_rad[-1]
     if jacobian is None or not np.isfinite(joints).all():
         return None
-    least_lever_m = float(np.linalg.svd(jacobian(joints)[:3], compute_uv=False)[-1])
-    return torque_nm / max(least_lever_m, 1e-6)
+    min_lever_m = float(np.linalg.svd(jacobian(joints)[:3], compute_uv=False)[-1])
+    return torque_nm / max(min_lever_m, 1e-6)

@@ -1,7 +1,9 @@
-"""The compiled state machine of contact detection: one tick per torque sample, nothing hidden.
+"""The compiled state machine of contact detection: one step for each torque sample.
 
-All that a tick leaves for the next is in one structured record (`STATE`), so blocks of any size
-give bit for bit the same result, live or replayed.
+`advance` takes settings, the state and samples, and returns the next state and an info, as a
+sampler's kernel does. All that a sample leaves for the next one is in the state, so blocks of any
+size give bit for bit the same result, live or replayed. docs/contact_detection.md has the states,
+their transitions and the reasons.
 """
 
 from __future__ import annotations
@@ -13,416 +15,360 @@ import numpy as np
 
 from reward_learning_ros.core.kernel_cache import numba
 from reward_learning_ros.sensing import bias
-from reward_learning_ros.sensing.bias_lessons import (
-    FLUCTUATION_SHARE,
-    forget_windows,
-    glance,
-    learn_tick,
+from reward_learning_ros.sensing.contact_rules import (
+    Evidence,
+    has_onset,
+    is_held,
+    is_residue,
+    points_as_before,
+    weigh,
 )
-from reward_learning_ros.sensing.contact_onset import begin_contact, rises
 from reward_learning_ros.sensing.contact_state import (
-    CLOCK_JUMP,
-    CONTACT,
     END,
-    GAP,
-    HELD_AWAY,
-    IDLE,
-    LEARN,
     ONSET,
-    RELEASED,
-    TIMEOUT,
-    UNSEEN,
-    ZEROED,
+    EndReason,
+    Info,
+    Mode,
+    Phase,
+    Samples,
     Settings,
+    Tool,
 )
-from reward_learning_ros.sensing.filtering import low_pass_step, median_of_three
+from reward_learning_ros.sensing.filtering import (
+    filter_force,
+    filter_torque,
+    follow_force_baseline,
+    restart_torque_filter,
+)
 from reward_learning_ros.sensing.samples import JOINT_COUNT
 
-# The bias follows the arm's configuration, which hardly changes in this time.
-_BIAS_HOLD_NS = 4_000_000
-# How long torque is taken as bias after zero was asked for.
-_ZERO_NS = 500_000_000
-# After a gap the filter starts anew and has to settle before it is asked anything.
-_SETTLE_NS = 30_000_000
-# Memory of the roughness of the signal.
-_ROUGHNESS_ATTACK_SEC = 0.04
-_ROUGHNESS_DECAY_SEC = 0.4
-# Mean absolute second difference of white noise with unit variance: √6 · √(2/π).
-_ROUGHNESS_OF_WHITE_NOISE = math.sqrt(6.0) * math.sqrt(2.0 / math.pi)
-_WRENCH_BASELINE_SEC = 1.0
-# A push may take the arm to where its bias is not known. There it goes on until the torque has
-# fallen to this share of what it was on the way; after so long it is taken to have ended there.
-_RELEASED_SHARE = 0.5
-_LONGEST_UNSURE_NS = 6_000_000_000
-# No more than this share of a push, which stays as it is for so long while the arm stands, is no
-# hand but a bias that was wrong.
-_LEFT_SHARE = 0.25
-_STEADY_NM = 0.4
-_STEADY_NS = 3_000_000_000
-_STANDING_RAD_S = 0.02
-# What is left of a push after its end must not be taken for bias.
-_AFTERMATH_NS = 300_000_000
+# Numba compares fields of a record with plain numbers.
+_IDLE, _HOLDING, _FALLING, _BRIDGING = map(int, Phase)
+_LEARN = int(Mode.LEARN)
+_HELD_AWAY = int(Tool.HELD_AWAY)
+_RELEASED, _GAP, _CLOCK_JUMP, _TIMEOUT, _ZEROED = range(len(EndReason))
+
+# The bias follows the arm's configuration, which hardly changes in this time; it takes more
+# processor time than all the rest.
+_BIAS_PERIOD_NS = 4_000_000
 
 
 @numba.njit(cache=True)
-def run(
-    settings: Settings,
-    state: np.ndarray,
-    time_ns: np.ndarray,
-    epoch: np.ndarray,
-    torque_nm: np.ndarray,
-    joint_position_rad: np.ndarray,
-    joint_velocity_rad_s: np.ndarray,
-    wrench: np.ndarray,
-    wrench_age_ns: np.ndarray,
-    statistic: np.ndarray,
-    residual_nm: np.ndarray,
-    force_n: np.ndarray,
-    phase: np.ndarray,
-    events: np.ndarray,
-) -> int:
-    """Advances `state` (one record) over n ticks.
+def advance(
+    settings: Settings, state: np.ndarray, samples: Samples, events: np.ndarray
+) -> tuple[np.ndarray, Info]:
+    """Returns the state (1,) after samples, and what they showed.
 
     Args:
         settings: the parameters.
-        state: (1,) of STATE, written.
-        time_ns: (n,).
-        epoch: (n,).
-        torque_nm: (n, 7).
-        joint_position_rad: (n, 7).
-        joint_velocity_rad_s: (n, 7).
-        wrench: (n, 6).
-        wrench_age_ns: (n,).
-        statistic: (n,) written: the residual torque in standard deviations.
-        residual_nm: (n, 7) written: filtered torque without bias.
-        force_n: (n, 3) written: filtered force of the wrench without its baseline, NaN if none.
-        phase: (n,) written.
-        events: (2n + 2,) of EVENT, written.
-
-    Returns:
-        The number of events.
+        state: (1,) of STATE; left as it is.
+        samples: n samples.
+        events: (2n + 2,) of EVENT; room for what may be found.
     """
+    state = state.copy()
     s = state[0]
-    count = 0
-    for i in range(len(time_ns)):
-        step_ns = time_ns[i] - s.time_ns
-        if s.time_ns < 0 or epoch[i] != s.epoch or step_ns <= 0 or step_ns > settings.gap_ns:
-            count = _restart(settings, s, i, time_ns[i], epoch[i], torque_nm[i], events, count)
+    n = len(samples.time_ns)
+    statistic, residual_nm = np.empty(n), np.empty((n, JOINT_COUNT))
+    force_n, phase = np.empty((n, 3)), np.empty(n, dtype=np.int64)
+    s.event_count = 0
+    for i in range(n):
+        s.tick = i
+        time_ns = samples.time_ns[i]
+        step_ns = time_ns - s.time_ns
+        if (
+            s.time_ns < 0
+            or samples.epoch[i] != s.epoch
+            or step_ns <= 0
+            or step_ns > settings.gap_ns
+        ):
+            _restart(settings, s, time_ns, samples.epoch[i], samples.torque_nm[i], events)
             step_ns = 0
         if s.zero_until_ns == 0:
-            _begin_zero(settings, s, time_ns[i])
-        s.time_ns = time_ns[i]
+            _begin_zero(settings, s, time_ns)
+        s.time_ns = time_ns
         step_sec = step_ns * 1e-9
-        _filter_torque(settings, s, torque_nm[i], step_sec)
-        zero_wrench = _filter_force(settings, s, wrench[i], wrench_age_ns[i], time_ns[i])
-        if time_ns[i] - s.bias_time_ns >= _BIAS_HOLD_NS or s.bias_time_ns < 0:
-            bias.features(joint_position_rad[i], joint_velocity_rad_s[i], s.feature)
-            s.bias_variance = bias.predict(s.weights, s.covariance, s.feature, s.bias)
-            if not np.isfinite(joint_position_rad[i]).all():
-                # Without the joints the bias cannot follow the pose and may be anything.
-                s.bias_variance += settings.prior_variance
-            s.bias_time_ns = time_ns[i]
-        z, size, z_if_sure = _statistic(settings, s, step_sec)
-        above_on = z > settings.on_threshold and size > settings.on_torque_nm
-        above_off = z > settings.off_threshold and size > settings.off_torque_nm
-        saturated = False
+        filter_torque(settings.filters, s.filters, samples.torque_nm[i], step_sec)
+        is_zero_wrench = filter_force(
+            settings.filters, s.filters, samples.wrench[i], samples.wrench_age_ns[i], time_ns
+        )
+        _compute_bias(settings, s, samples.joint_position_rad[i], samples.joint_velocity_rad_s[i])
+        evidence = weigh(settings, s, step_sec)
+        is_saturated = False
         for j in range(JOINT_COUNT):
-            saturated |= abs(torque_nm[i, j]) >= settings.saturation_nm[j]
-        s.total_saturated += saturated
-        s.total_zero_wrench += zero_wrench
+            is_saturated |= abs(samples.torque_nm[i, j]) >= settings.saturation_nm[j]
+        s.total_saturated += is_saturated
+        s.total_zero_wrench += is_zero_wrench
 
-        if time_ns[i] < s.settled_ns:
-            pass
-        elif s.mode == LEARN or time_ns[i] < s.zero_until_ns:
-            if s.phase == CONTACT:
-                count = end(s, i, time_ns[i], ZEROED, events, count)
-            glance(s)
-            learn_tick(settings, s, True)
-        elif s.phase == IDLE:
-            glance(s)
-            # A tool that is held away from its set-point is a hand, whatever the bias is there.
-            is_pulled = s.tool == HELD_AWAY and size > settings.on_torque_nm
-            if is_pulled or above_off or time_ns[i] < s.released_ns + _AFTERMATH_NS:
-                forget_windows(s)
+        if time_ns >= s.settled_ns:
+            if s.mode == _LEARN or time_ns < s.zero_until_ns:
+                _learn(settings, s, events)
+            elif s.phase == _IDLE:
+                _wait(settings, s, evidence, events)
+            elif s.phase == _BRIDGING:
+                _resume(settings, s, evidence, events)
             else:
-                learn_tick(settings, s, False)
-            if rises(settings, s, time_ns[i], step_sec, z, size, above_on, above_off) or is_pulled:
-                begin_contact(settings, s, time_ns[i], z)
-                events[count].kind = ONSET
-                events[count].tick = i
-                events[count].time_ns = time_ns[i]
-                events[count].onset_ns = s.onset_ns
-                count += 1
-        elif s.bridging:
-            s.bridging = 0
-            if above_off and _same_direction(s):
-                s.below_ns = -1
-            else:
-                count = end(s, i, s.gap_start_ns, GAP, events, count)
-                s.earliest_onset_ns = s.settled_ns - _SETTLE_NS
-        elif time_ns[i] - s.onset_ns > settings.longest_ns:
-            # Nobody pushes for so long: the load has changed, and with it the bias.
-            count = end(s, i, time_ns[i], TIMEOUT, events, count)
-            s.zero_until_ns = 0
-        elif _is_left_over(s, time_ns[i], size, joint_velocity_rad_s[i]):
-            end_ns = max(s.steady_ns - settings.delay_ns, s.onset_ns)
-            count = end(s, i, end_ns, RELEASED, events, count)
-            s.zero_until_ns = 0
-        elif above_off:
-            s.below_ns = -1
-            if above_on:
-                # Only that is sure: where a bias is wrong, what is left hovers about the other.
-                s.unsure_ns = -1
-        elif _is_held(settings, s, time_ns[i], size, z_if_sure):
-            s.below_ns = -1
-        else:
-            if s.below_ns < 0:
-                is_lost = s.unsure_ns >= 0 and time_ns[i] - s.unsure_ns >= _LONGEST_UNSURE_NS
-                s.below_ns = s.unsure_ns if is_lost else time_ns[i]
-            if time_ns[i] - s.below_ns >= settings.off_dwell_ns:
-                end_ns = max(s.below_ns - settings.delay_ns, s.onset_ns)
-                count = end(s, i, end_ns, RELEASED, events, count)
+                velocity = samples.joint_velocity_rad_s[i]
+                _hold(settings, s, velocity, evidence, events)
 
-        if s.phase == CONTACT and not s.bridging:
-            _remember(s, z, size, saturated, zero_wrench)
-        elif not above_off and s.force_time_ns == time_ns[i]:
-            share = min(step_sec / _WRENCH_BASELINE_SEC, 1.0)
-            for k in range(3):
-                s.force_baseline[k] += share * (s.force[k] - s.force_baseline[k])
+        if s.phase == _HOLDING or s.phase == _FALLING:
+            _summarise(s, evidence, is_saturated, is_zero_wrench)
+        elif not evidence.is_above_off and s.filters.force_time_ns == time_ns:
+            follow_force_baseline(settings.filters, s.filters, step_sec)
 
-        statistic[i] = z
+        statistic[i] = evidence.z
         phase[i] = s.phase
         for j in range(JOINT_COUNT):
-            residual_nm[i, j] = s.torque[j] - s.bias[j]
+            residual_nm[i, j] = s.filters.torque[j] - s.bias.bias[j]
         for k in range(3):
-            known = s.force_time_ns == time_ns[i]
-            force_n[i, k] = s.force[k] - s.force_baseline[k] if known else math.nan
-    return count
+            is_known = s.filters.force_time_ns == time_ns
+            force_n[i, k] = (
+                s.filters.force[k] - s.filters.force_baseline[k] if is_known else math.nan
+            )
+    return state, Info(statistic, residual_nm, force_n, phase, events[: s.event_count])
 
 
 @numba.njit(cache=True)
 def _restart(
     settings: Settings,
     s: Any,
-    tick: int,
     time_ns: int,
     epoch: int,
     torque_nm: np.ndarray,
     events: np.ndarray,
-    count: int,
-) -> int:
-    """Begins anew after a gap or a jump of the clock, closing or bridging an open contact."""
+) -> None:
+    """Begins again after a gap or a jump of the clock; an open contact ends or is bridged."""
     jumped = s.time_ns >= 0 and (epoch != s.epoch or time_ns <= s.time_ns)
     gap_ns = time_ns - s.time_ns if s.time_ns >= 0 and not jumped else 0
-    if s.phase == CONTACT:
-        last_ns = s.gap_start_ns if s.bridging else s.time_ns
-        if s.below_ns >= 0 and not s.bridging:
-            last_ns = max(s.below_ns - settings.delay_ns, s.onset_ns)
+    contact = s.contact
+    if s.phase != _IDLE:
+        last_ns = s.time_ns
+        if s.phase == _BRIDGING:
+            last_ns = contact.gap_start_ns
+        elif s.phase == _FALLING:
+            last_ns = max(contact.below_ns - settings.delay_ns, contact.onset_ns)
         if jumped or time_ns - last_ns > settings.bridge_ns:
-            count = end(s, tick, last_ns, CLOCK_JUMP if jumped else GAP, events, count)
+            end(s, last_ns, _CLOCK_JUMP if jumped else _GAP, events)
         else:
-            s.gap_start_ns = last_ns
-            s.bridging = 1
-            s.gap_ns += gap_ns
-    # What wandered unseen is less certain now; an hour of silence is not worse than a fresh start.
-    drifted = min(settings.drift_variance_per_sec * gap_ns * 1e-9, settings.prior_variance)
-    s.covariance[0, 0] += drifted
+            contact.gap_start_ns = last_ns
+            s.phase = _BRIDGING
+            contact.gap_ns += gap_ns
+    # The bias drifts unobserved; an hour of silence is no worse than a fresh start.
+    drifted = min(
+        settings.bias.drift_variance_per_sec * gap_ns * 1e-9, settings.bias.prior_variance
+    )
+    s.bias.covariance[0, 0] += drifted
     if s.time_ns < 0 or jumped:
-        s.jump_ns = -1
+        s.bias.step_ns = -1
         s.released_ns = 0
-        s.force_time_ns = -1
+        s.filters.force_time_ns = -1
         if s.zero_until_ns > 0:
             s.zero_until_ns = -1
-    for j in range(JOINT_COUNT):
-        s.last_raw[j] = torque_nm[j]
-        s.raw_before[j] = torque_nm[j]
-        s.first_stage[j] = torque_nm[j]
-        s.torque[j] = torque_nm[j]
+    restart_torque_filter(s.filters, torque_nm)
     s.epoch = epoch
-    s.settled_ns = time_ns + _SETTLE_NS
-    s.earliest_onset_ns = time_ns
-    s.bias_time_ns = -1
-    s.evidence_sec = 0.0
-    s.rising_ns = -1
-    s.crossing_ns = -1
-    s.sudden_ns = -1
-    s.glance_count = 0
-    s.window_count = 0
-    s.waiting = 0
-    return count
+    s.settled_ns = time_ns + settings.settling_ns
+    s.onset.earliest_ns = time_ns
+    s.bias.time_ns = -1
+    _drop_evidence(s)
+
+
+@numba.njit(cache=True)
+def _drop_evidence(s: Any) -> None:
+    """Drops what was gathered of an onset, of the noise floor and of the bias."""
+    s.onset.evidence_sec = 0.0
+    s.onset.rising_ns = -1
+    s.onset.crossing_ns = -1
+    s.onset.sudden_ns = -1
+    s.bias.floor_count = 0
+    s.bias.window_count = 0
+    s.bias.pending = 0
 
 
 @numba.njit(cache=True)
 def _begin_zero(settings: Settings, s: Any, time_ns: int) -> None:
     """Takes the torque from here on as bias, whatever it is."""
-    s.zero_until_ns = time_ns + _ZERO_NS
-    s.covariance[0, 0] += settings.prior_variance
-    s.window_count = 0
-    s.waiting = 0
+    s.zero_until_ns = time_ns + settings.zero_ns
+    s.bias.covariance[0, 0] += settings.bias.prior_variance
+    s.bias.window_count = 0
+    s.bias.pending = 0
 
 
 @numba.njit(cache=True)
-def _filter_torque(settings: Settings, s: Any, raw: np.ndarray, step_sec: float) -> None:
-    middle = np.empty(JOINT_COUNT)
-    for j in range(JOINT_COUNT):
-        second_difference = abs(raw[j] - 2.0 * s.last_raw[j] + s.raw_before[j])
-        rises = second_difference > s.roughness[j]
-        memory_sec = _ROUGHNESS_ATTACK_SEC if rises else _ROUGHNESS_DECAY_SEC
-        s.roughness[j] += min(step_sec / memory_sec, 1.0) * (second_difference - s.roughness[j])
-        middle[j] = median_of_three(raw[j], s.last_raw[j], s.raw_before[j])
-        s.raw_before[j] = s.last_raw[j]
-        s.last_raw[j] = raw[j]
-    low_pass_step(s.first_stage, s.torque, middle, step_sec / settings.time_constant_sec)
+def _compute_bias(
+    settings: Settings, s: Any, joint_position_rad: np.ndarray, joint_velocity_rad_s: np.ndarray
+) -> None:
+    """Computes bias and variance in the present configuration, if they are out of date."""
+    model = s.bias
+    if s.time_ns - model.time_ns < _BIAS_PERIOD_NS and model.time_ns >= 0:
+        return
+    bias.features(joint_position_rad, joint_velocity_rad_s, model.feature)
+    model.variance = bias.predict(model.weights, model.covariance, model.feature, model.bias)
+    if not np.isfinite(joint_position_rad).all():
+        # Without the joints the bias cannot follow the pose and may be anything.
+        model.variance += settings.bias.prior_variance
+    model.time_ns = s.time_ns
 
 
 @numba.njit(cache=True)
-def _filter_force(
-    settings: Settings, s: Any, wrench: np.ndarray, age_ns: int, time_ns: int
-) -> bool:
-    """Filters the force and returns whether the wrench is zero, as it is near a singularity."""
-    if age_ns > settings.gap_ns:
-        return False
-    zero = True
-    for k in range(6):
-        zero &= wrench[k] == 0.0
-    if zero:
-        return True
-    if s.force_time_ns < 0 or time_ns - s.force_time_ns > settings.gap_ns:
-        for k in range(3):
-            s.force_first_stage[k] = wrench[k]
-            s.force[k] = wrench[k]
-            if s.force_time_ns < 0:
-                s.force_baseline[k] = wrench[k]
+def _learn(settings: Settings, s: Any, events: np.ndarray) -> None:
+    """Any phase, while all torque is bias: an open contact ends, rejected."""
+    if s.phase != _IDLE:
+        end(s, s.time_ns, _ZEROED, events)
+    mode = bias.UNCLIPPED if s.time_ns < s.zero_until_ns else bias.AT_ONCE
+    bias.update_noise_floor(settings.bias, s.bias, s.filters.torque, s.time_ns)
+    bias.update_bias(settings.bias, s.bias, s.filters.torque, s.time_ns, mode)
+
+
+@numba.njit(cache=True)
+def _wait(
+    settings: Settings,
+    s: Any,
+    evidence: Evidence,
+    events: np.ndarray,
+) -> None:
+    """IDLE: learns from a quiet torque, and waits for an onset."""
+    torque_nm, time_ns = s.filters.torque, s.time_ns
+    bias.update_noise_floor(settings.bias, s.bias, torque_nm, time_ns)
+    # A tool that is held away from its set-point is a hand, whatever the bias is there.
+    is_held_away = s.tool == _HELD_AWAY and evidence.size_nm > settings.on_torque_nm
+    if is_held_away or evidence.is_above_off or time_ns < s.released_ns + settings.aftermath_ns:
+        bias.drop_windows(settings.bias, s.bias, torque_nm, time_ns)
     else:
-        step = (time_ns - s.force_time_ns) * 1e-9 / settings.time_constant_sec
-        low_pass_step(s.force_first_stage, s.force, wrench[:3], step)
-    s.force_time_ns = time_ns
-    return False
+        bias.update_bias(settings.bias, s.bias, torque_nm, time_ns, bias.WHEN_QUIET)
+    if has_onset(settings, s, evidence) or is_held_away:
+        _begin_contact(settings, s, evidence.z)
+        event = _next_event(s, events)
+        event.kind = ONSET
+        event.onset_ns = s.contact.onset_ns
 
 
 @numba.njit(cache=True)
-def _statistic(settings: Settings, s: Any, step_sec: float) -> tuple[float, float, float]:
-    """Returns the residual's size in standard deviations and in N·m.
-
-    The third number is the first, if the bias were no less certain than where the contact began.
-
-    If the torque has come to fluctuate more than when the noise was learned, that is the noise. A
-    rough signal, such as a burst of noise, is expected to leave roughness / white · √(h / 4τ)
-    behind the filter: then that is the noise, not what was seen in quieter times.
-    """
-    passed = min(step_sec / (4.0 * settings.time_constant_sec), 1.0)
-    squares = 0.0
-    squares_if_sure = 0.0
-    size = 0.0
-    sure_variance = min(s.bias_variance, s.onset_variance)
+def _begin_contact(settings: Settings, s: Any, z: float) -> None:
+    """IDLE → HOLDING: the onset is where the ramp of the statistic began."""
+    onset, contact = s.onset, s.contact
+    ramp_ns = 0.0
+    if onset.rising_ns < 0:
+        onset.rising_ns = s.time_ns
+        onset.rising_statistic = z
+    if onset.crossing_ns < 0:
+        onset.crossing_ns = s.time_ns
+        onset.crossing_statistic = z
+    if onset.crossing_statistic > onset.rising_statistic:
+        slope_ns = (onset.crossing_ns - onset.rising_ns) / (
+            onset.crossing_statistic - onset.rising_statistic
+        )
+        ramp_ns = min(slope_ns * onset.rising_statistic, settings.max_ramp_ns)
+    onset_ns = onset.rising_ns - int(ramp_ns) - settings.delay_ns
+    contact.onset_ns = max(onset_ns, onset.earliest_ns)
+    s.phase = _HOLDING
+    contact.onset_variance = s.bias.variance
+    contact.unsure_ns = -1
+    contact.residue_ns = -1
+    onset.evidence_sec = 0.0
+    contact.peak_statistic = 0.0
+    contact.peak_torque = 0.0
+    contact.peak_force = 0.0
+    contact.ticks = 0
+    contact.saturated = 0
+    contact.zero_wrench = 0
+    contact.gap_ns = 0
     for j in range(JOINT_COUNT):
-        residual = s.torque[j] - s.bias[j]
-        rough = s.roughness[j] / _ROUGHNESS_OF_WHITE_NOISE
-        noise = max(s.noise_variance[j], s.fluctuation[j] / FLUCTUATION_SHARE)
-        noise = max(noise, rough * rough * passed)
-        noise = max(noise, settings.noise_floor_variance)
-        squares += residual * residual / (noise + s.bias_variance)
-        squares_if_sure += residual * residual / (noise + sure_variance)
-        size += residual * residual
-    return math.sqrt(squares), math.sqrt(size), math.sqrt(squares_if_sure)
+        contact.direction[j] = 0.0
 
 
 @numba.njit(cache=True)
-def _is_held(settings: Settings, s: Any, time_ns: int, size: float, z_if_sure: float) -> bool:
-    """Tells whether a contact goes on, though the bias has become too uncertain to tell.
-
-    Where the tool is seen, that decides: as long as it is held away from its set-point, nobody
-    has let it go. Otherwise, a hand that lets go takes its torque away at once; one that moved the
-    arm on to where nobody knows the bias does not.
-    """
-    if s.tool != UNSEEN:
-        return s.tool == HELD_AWAY and size > settings.off_torque_nm
-    if z_if_sure <= settings.off_threshold or size <= settings.off_torque_nm:
-        return False
-    if s.unsure_ns < 0:
-        s.unsure_ns = time_ns
-        s.unsure_torque = size
-    return size > _RELEASED_SHARE * s.unsure_torque and time_ns - s.unsure_ns < _LONGEST_UNSURE_NS
+def _resume(settings: Settings, s: Any, evidence: Evidence, events: np.ndarray) -> None:
+    """BRIDGING → HOLDING if the torque points as before the gap; else the contact ended then."""
+    if evidence.is_above_off and points_as_before(s):
+        s.phase = _HOLDING
+        return
+    end(s, s.contact.gap_start_ns, _GAP, events)
+    s.onset.earliest_ns = s.settled_ns - settings.settling_ns
 
 
 @numba.njit(cache=True)
-def _is_left_over(s: Any, time_ns: int, size: float, joint_velocity_rad_s: np.ndarray) -> bool:
-    """Tells whether the hand let go long ago, though the torque is not what it should be.
-
-    Where a hand that held still was once taken for bias, the bias is wrong, and surely so.
-    """
-    change = 0.0
-    speed = 0.0
-    for j in range(JOINT_COUNT):
-        change += (s.torque[j] - s.steady_torque[j]) ** 2
-        speed = max(speed, abs(joint_velocity_rad_s[j]))
-    is_little = size <= _LEFT_SHARE * s.peak_torque
-    # Joints that are not known are not known to stand.
-    if s.steady_ns < 0 or not is_little or change > _STEADY_NM**2 or not speed < _STANDING_RAD_S:
-        s.steady_ns = time_ns
-        for j in range(JOINT_COUNT):
-            s.steady_torque[j] = s.torque[j]
-        return False
-    return time_ns - s.steady_ns >= _STEADY_NS
+def _hold(
+    settings: Settings,
+    s: Any,
+    joint_velocity_rad_s: np.ndarray,
+    evidence: Evidence,
+    events: np.ndarray,
+) -> None:
+    """HOLDING and FALLING: waits for the end of the contact."""
+    contact, time_ns = s.contact, s.time_ns
+    if time_ns - contact.onset_ns > settings.max_contact_ns:
+        # Nobody pushes for so long: the load has changed, and with it the bias.
+        end(s, time_ns, _TIMEOUT, events)
+        s.zero_until_ns = 0
+    elif is_residue(settings, s, evidence.size_nm, joint_velocity_rad_s):
+        end_ns = max(contact.residue_ns - settings.delay_ns, contact.onset_ns)
+        end(s, end_ns, _RELEASED, events)
+        s.zero_until_ns = 0
+    elif evidence.is_above_off:
+        s.phase = _HOLDING
+        if evidence.is_above_on:
+            # Only that is certain: where a bias is wrong, a residue hovers about the other.
+            contact.unsure_ns = -1
+    elif is_held(settings, s, evidence):
+        s.phase = _HOLDING
+    else:
+        if s.phase == _HOLDING:
+            s.phase = _FALLING
+            is_lost = (
+                contact.unsure_ns >= 0 and time_ns - contact.unsure_ns >= settings.max_unsure_ns
+            )
+            contact.below_ns = contact.unsure_ns if is_lost else time_ns
+        if time_ns - contact.below_ns >= settings.off_dwell_ns:
+            end_ns = max(contact.below_ns - settings.delay_ns, contact.onset_ns)
+            end(s, end_ns, _RELEASED, events)
 
 
 @numba.njit(cache=True)
-def _remember(s: Any, z: float, size: float, saturated: bool, zero_wrench: bool) -> None:
-    s.ticks += 1
-    s.saturated += saturated
-    s.zero_wrench += zero_wrench
-    s.peak_statistic = max(s.peak_statistic, z)
-    s.peak_torque = max(s.peak_torque, size)
-    if s.force_time_ns == s.time_ns:
+def _summarise(s: Any, evidence: Evidence, is_saturated: bool, is_zero_wrench: bool) -> None:
+    """Gathers what will be reported of the open contact."""
+    contact = s.contact
+    contact.ticks += 1
+    contact.saturated += is_saturated
+    contact.zero_wrench += is_zero_wrench
+    contact.peak_statistic = max(contact.peak_statistic, evidence.z)
+    contact.peak_torque = max(contact.peak_torque, evidence.size_nm)
+    if s.filters.force_time_ns == s.time_ns:
         square = 0.0
         for k in range(3):
-            square += (s.force[k] - s.force_baseline[k]) ** 2
-        s.peak_force = max(s.peak_force, math.sqrt(square))
-    if s.below_ns < 0:
+            square += (s.filters.force[k] - s.filters.force_baseline[k]) ** 2
+        contact.peak_force = max(contact.peak_force, math.sqrt(square))
+    if s.phase == _HOLDING:
         for j in range(JOINT_COUNT):
-            s.direction[j] = s.torque[j] - s.bias[j]
+            contact.direction[j] = s.filters.torque[j] - s.bias.bias[j]
 
 
 @numba.njit(cache=True)
-def _same_direction(s: Any) -> bool:
-    """Tells whether the residual points as it did before the gap, within 60°."""
-    dot, before, now = 0.0, 0.0, 0.0
-    for j in range(JOINT_COUNT):
-        residual = s.torque[j] - s.bias[j]
-        dot += residual * s.direction[j]
-        before += s.direction[j] ** 2
-        now += residual**2
-    return dot > 0.5 * math.sqrt(before * now)
-
-
-@numba.njit(cache=True)
-def end(s: Any, tick: int, end_ns: int, reason: int, events: np.ndarray, count: int) -> int:
-    """Ends the contact, writes its event, and returns how many events there are now."""
-    event = events[count]
+def end(s: Any, end_ns: int, reason: int, events: np.ndarray) -> None:
+    """Any phase → IDLE: writes the event of the end."""
+    contact, event = s.contact, _next_event(s, events)
     event.kind = END
-    event.tick = tick
-    event.time_ns = s.time_ns
-    event.onset_ns = s.onset_ns
+    event.onset_ns = contact.onset_ns
     event.end_ns = end_ns
     event.reason = reason
-    event.peak_statistic = s.peak_statistic
-    event.peak_torque = s.peak_torque
-    event.peak_force = s.peak_force
-    event.ticks = s.ticks
-    event.saturated = s.saturated
-    event.zero_wrench = s.zero_wrench
-    event.gap_ns = s.gap_ns
-    s.phase = IDLE
-    # Its end is a change as only a push makes: all windows must stay quiet before one teaches.
+    event.peak_statistic = contact.peak_statistic
+    event.peak_torque = contact.peak_torque
+    event.peak_force = contact.peak_force
+    event.ticks = contact.ticks
+    event.saturated = contact.saturated
+    event.zero_wrench = contact.zero_wrench
+    event.gap_ns = contact.gap_ns
+    s.phase = _IDLE
+    # The end is a step as only a hand makes it: all windows must stay quiet before one is used.
     s.released_ns = s.time_ns
-    s.jump_ns = s.time_ns
-    s.bridging = 0
-    s.earliest_onset_ns = end_ns
-    s.evidence_sec = 0.0
-    s.rising_ns = -1
-    s.crossing_ns = -1
-    s.sudden_ns = -1
-    s.glance_count = 0
-    s.window_count = 0
-    s.waiting = 0
-    return count + 1
+    s.bias.step_ns = s.time_ns
+    s.onset.earliest_ns = end_ns
+    _drop_evidence(s)
+
+
+@numba.njit(cache=True)
+def _next_event(s: Any, events: np.ndarray) -> Any:
+    """Returns the record of one more event, with the time at which it became certain."""
+    event = events[s.event_count]
+    event.tick = s.tick
+    event.time_ns = s.time_ns
+    s.event_count += 1
+    return event

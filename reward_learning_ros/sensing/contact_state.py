@@ -1,27 +1,56 @@
-"""What contact detection knows between two ticks, what it tells, and its settings, as records."""
+"""The state of contact detection between two samples, what it is told and what it reports."""
 
 from __future__ import annotations
 
+from enum import Enum, IntEnum
 from typing import NamedTuple
 
 import numpy as np
 
-from reward_learning_ros.sensing.bias import FEATURE_COUNT
+from reward_learning_ros.sensing.bias import BIAS_STATE, BiasSettings
+from reward_learning_ros.sensing.filtering import FILTER_STATE, FilterSettings
 from reward_learning_ros.sensing.samples import JOINT_COUNT
 
-# Windows that wait until it has stayed quiet: up to 2.5 s.
-WAITING = 25
 
-IDLE, CONTACT = 0, 1
-DETECT, LEARN = 0, 1
-# Where the tool is seen: nobody knows, held away from its set-point, or at it.
-UNSEEN, HELD_AWAY, AT_SET_POINT = 0, 1, 2
-RELEASED, GAP, CLOCK_JUMP, TIMEOUT, ZEROED = range(5)
+class Phase(IntEnum):
+    """The states of the detector; in all but the first a contact is open."""
+
+    IDLE = 0
+    HOLDING = 1
+    FALLING = 2
+    BRIDGING = 3
+
+
+class Mode(IntEnum):
+    """What a quiet or loud torque is evidence of."""
+
+    DETECT = 0
+    LEARN = 1
+
+
+class Tool(IntEnum):
+    """Where the tool is."""
+
+    UNKNOWN = 0
+    HELD_AWAY = 1
+    AT_SET_POINT = 2
+
+
+class EndReason(Enum):
+    """Why a contact ended; events have the place in this list."""
+
+    RELEASED = 'released'
+    GAP = 'gap in the torque'
+    CLOCK_JUMP = 'clock jumped'
+    TIMEOUT = 'longer than any push'
+    ZEROED = 'bias zeroed'
+
+
 ONSET, END = 0, 1
 
 _JOINTS = (JOINT_COUNT,)
-# What is gathered during a contact and told at its end.
-_OF_A_CONTACT = [
+# What is gathered during a contact and reported at its end.
+_SUMMARY = [
     ('peak_statistic', 'f8'),
     ('peak_torque', 'f8'),
     ('peak_force', 'f8'),
@@ -30,87 +59,64 @@ _OF_A_CONTACT = [
     ('zero_wrench', 'i8'),
     ('gap_ns', 'i8'),
 ]
-STATE = np.dtype(
+# Evidence of an onset.
+_ONSET_STATE = np.dtype(
     [
-        ('mode', 'i8'),
-        ('tool', 'i8'),
-        ('time_ns', 'i8'),
-        ('epoch', 'i8'),
-        ('settled_ns', 'i8'),
-        ('zero_until_ns', 'i8'),
-        ('last_raw', 'f8', _JOINTS),
-        ('raw_before', 'f8', _JOINTS),
-        ('first_stage', 'f8', _JOINTS),
-        ('torque', 'f8', _JOINTS),
-        ('roughness', 'f8', _JOINTS),
-        ('force_first_stage', 'f8', (3,)),
-        ('force', 'f8', (3,)),
-        ('force_baseline', 'f8', (3,)),
-        ('force_time_ns', 'i8'),
-        ('weights', 'f8', (FEATURE_COUNT, JOINT_COUNT)),
-        ('covariance', 'f8', (FEATURE_COUNT, FEATURE_COUNT)),
-        ('feature', 'f8', (FEATURE_COUNT,)),
-        ('bias', 'f8', _JOINTS),
-        ('bias_variance', 'f8'),
-        ('bias_time_ns', 'i8'),
-        ('noise_variance', 'f8', _JOINTS),
-        ('noise_windows', 'i8'),
-        ('fluctuation', 'f8', _JOINTS),
-        ('glance_start_ns', 'i8'),
-        ('glance_count', 'i8'),
-        ('glance_sum', 'f8', _JOINTS),
-        ('glance_square', 'f8', _JOINTS),
-        ('window_start_ns', 'i8'),
-        ('window_count', 'i8'),
-        ('window_feature', 'f8', (FEATURE_COUNT,)),
-        ('window_torque', 'f8', _JOINTS),
-        ('window_residual', 'f8', _JOINTS),
-        ('window_square', 'f8', _JOINTS),
-        ('jump_ns', 'i8'),
-        ('waiting', 'i8'),
-        ('waiting_feature', 'f8', (WAITING, FEATURE_COUNT)),
-        ('waiting_torque', 'f8', (WAITING, JOINT_COUNT)),
-        ('waiting_residual', 'f8', (WAITING, JOINT_COUNT)),
-        ('waiting_square', 'f8', (WAITING, JOINT_COUNT)),
-        ('phase', 'i8'),
+        # For how long the torque was above the threshold, less twice the time below.
         ('evidence_sec', 'f8'),
+        # When the statistic left the quiet range, and crossed the threshold, and what it was then.
         ('rising_ns', 'i8'),
         ('rising_statistic', 'f8'),
         ('crossing_ns', 'i8'),
         ('crossing_statistic', 'f8'),
+        # Since when a sudden torque has stayed.
         ('sudden_ns', 'i8'),
-        ('earliest_onset_ns', 'i8'),
-        ('below_ns', 'i8'),
-        ('onset_variance', 'f8'),
-        ('unsure_ns', 'i8'),
-        ('unsure_torque', 'f8'),
-        ('released_ns', 'i8'),
-        ('steady_ns', 'i8'),
-        ('steady_torque', 'f8', _JOINTS),
-        ('bridging', 'i8'),
-        ('gap_start_ns', 'i8'),
-        ('direction', 'f8', _JOINTS),
-        ('onset_ns', 'i8'),
-        *_OF_A_CONTACT,
-        ('total_saturated', 'i8'),
-        ('total_zero_wrench', 'i8'),
+        # No contact begins before: the last one ended here, or the samples began.
+        ('earliest_ns', 'i8'),
     ]
 )
-# Moments that have not come are -1.
-TIMES = (
-    'time_ns',
-    'bias_time_ns',
-    'force_time_ns',
-    'rising_ns',
-    'crossing_ns',
-    'sudden_ns',
-    'zero_until_ns',
-    'below_ns',
-    'jump_ns',
-    'unsure_ns',
-    'steady_ns',
+# The open contact.
+_CONTACT_STATE = np.dtype(
+    [
+        ('onset_ns', 'i8'),
+        ('onset_variance', 'f8'),
+        # Since when the torque has been below the threshold of an end, while FALLING.
+        ('below_ns', 'i8'),
+        # Since when the bias has been too uncertain to say so, and the torque at that time.
+        ('unsure_ns', 'i8'),
+        ('unsure_torque', 'f8'),
+        # Since when the torque has been a small residue of the push, and what it was then.
+        ('residue_ns', 'i8'),
+        ('residue_torque', 'f8', _JOINTS),
+        # The last sample before a gap, while BRIDGING, and the residual torque of the push.
+        ('gap_start_ns', 'i8'),
+        ('direction', 'f8', _JOINTS),
+        *_SUMMARY,
+    ]
 )
-
+STATE = np.dtype(
+    [
+        ('phase', 'i8'),
+        ('mode', 'i8'),
+        ('tool', 'i8'),
+        ('time_ns', 'i8'),
+        ('epoch', 'i8'),
+        # Before this the filter settles and nothing is decided.
+        ('settled_ns', 'i8'),
+        # Until then all torque is bias; 0: begins with the next sample; -1: not at all.
+        ('zero_until_ns', 'i8'),
+        ('released_ns', 'i8'),
+        ('filters', FILTER_STATE),
+        ('bias', BIAS_STATE),
+        ('onset', _ONSET_STATE),
+        ('contact', _CONTACT_STATE),
+        ('total_saturated', 'i8'),
+        ('total_zero_wrench', 'i8'),
+        # Place of the sample in its block, and events of the block so far.
+        ('tick', 'i8'),
+        ('event_count', 'i8'),
+    ]
+)
 EVENT = np.dtype(
     [
         ('kind', 'i8'),
@@ -119,28 +125,79 @@ EVENT = np.dtype(
         ('onset_ns', 'i8'),
         ('end_ns', 'i8'),
         ('reason', 'i8'),
-        *_OF_A_CONTACT,
+        *_SUMMARY,
     ]
 )
 
 
-class Settings(NamedTuple):
-    """The parameters as the machine uses them; see ContactParameters for what they mean."""
+def initial_state() -> np.ndarray:
+    """Returns a state (1,) before the first sample; moments that have not come are -1."""
+    state = np.zeros(1, dtype=STATE)
+    state['time_ns'] = state['zero_until_ns'] = -1
+    state['filters']['force_time_ns'] = -1
+    state['bias']['time_ns'] = state['bias']['step_ns'] = -1
+    for name in ('rising_ns', 'crossing_ns', 'sudden_ns'):
+        state['onset'][name] = -1
+    for name in ('below_ns', 'unsure_ns', 'residue_ns'):
+        state['contact'][name] = -1
+    return state
 
+
+class Settings(NamedTuple):
+    """ContactParameters as the kernels need them; see there for what they mean."""
+
+    filters: FilterSettings
+    bias: BiasSettings
     on_threshold: float
     off_threshold: float
+    sudden_threshold: float
     on_torque_nm: float
     off_torque_nm: float
     on_dwell_sec: float
     off_dwell_ns: int
+    sudden_ns: int
+    max_ramp_ns: int
+    delay_ns: int
     gap_ns: int
     bridge_ns: int
-    longest_ns: int
-    time_constant_sec: float
-    delay_ns: int
+    max_contact_ns: int
+    settling_ns: int
+    zero_ns: int
+    aftermath_ns: int
+    unsure_share: float
+    max_unsure_ns: int
+    residue_share: float
+    residue_variance: float
+    residue_ns: int
     noise_floor_variance: float
-    prior_variance: float
-    model_error_variance: float
-    drift_variance_per_sec: float
-    quiet_windows: int
     saturation_nm: np.ndarray
+
+
+class Samples(NamedTuple):
+    """What the detector looks at, n samples."""
+
+    time_ns: np.ndarray
+    epoch: np.ndarray
+    torque_nm: np.ndarray
+    joint_position_rad: np.ndarray
+    joint_velocity_rad_s: np.ndarray
+    wrench: np.ndarray
+    wrench_age_ns: np.ndarray
+
+
+class Info(NamedTuple):
+    """What the samples showed.
+
+    Attributes:
+        statistic: (n,) residual torque in standard deviations.
+        residual_nm: (n, 7) filtered torque without its bias.
+        force_n: (n, 3) filtered force of the wrench without its baseline, NaN if unknown.
+        phase: (n,) after each sample.
+        events: (count,) of EVENT.
+    """
+
+    statistic: np.ndarray
+    residual_nm: np.ndarray
+    force_n: np.ndarray
+    phase: np.ndarray
+    events: np.ndarray

@@ -16,13 +16,8 @@ import numpy as np
 
 from reward_learning_ros.interface.correction import ContactReport
 from reward_learning_ros.interface.plan import Plan
-from reward_learning_ros.sensing.contact import (
-    Contact,
-    ContactDetector,
-    ContactOnset,
-    ContactParameters,
-    Detection,
-)
+from reward_learning_ros.sensing.contact import Contact, ContactDetector, ContactOnset, Detection
+from reward_learning_ros.sensing.contact_parameters import ContactParameters
 from reward_learning_ros.sensing.displacement import (
     MEASURED,
     ContactPoints,

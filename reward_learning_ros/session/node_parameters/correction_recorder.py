@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reward_learning_ros.parameters import ParameterError, parameter
 from reward_learning_ros.parameters.shared import correction_source_parameter
-from reward_learning_ros.sensing.contact import ContactParameters
+from reward_learning_ros.sensing.contact_parameters import ContactParameters
 from reward_learning_ros.sensing.displacement import DisplacementParameters
 from reward_learning_ros.sensing.live import LiveParameters
 from reward_learning_ros.sensing.ordering import OrderingParameters

@@ -9,9 +9,9 @@ from reward_learning_ros.sensing.bias import (
     FEATURE_COUNT,
     BiasParameters,
     features,
-    learn,
     predict,
     prior_variances,
+    update_weights,
 )
 
 
@@ -28,7 +28,7 @@ def test_learning_is_bayesian_linear_regression():
     rows = np.array([feature_of(q, v) for q, v in rng.normal(size=(60, 2, 7))])
     torque = rng.normal(size=(60, 7))
     for row, value in zip(rows, torque, strict=True):
-        learn(weights, covariance, row, value, 0.3, np.inf)
+        update_weights(weights, covariance, row, value, 0.3, np.inf)
     information = np.diag(1.0 / prior) + rows.T @ rows / 0.3
     np.testing.assert_allclose(covariance, np.linalg.inv(information), atol=1e-8)
     np.testing.assert_allclose(
@@ -46,7 +46,7 @@ def test_the_uncertainty_falls_where_the_arm_was_and_not_far_away():
     before = predict(weights, covariance, feature_of(here), np.empty(7))
     for _ in range(200):
         near = feature_of(here + 0.05 * rng.normal(size=7))
-        learn(weights, covariance, near, np.full(7, 1.5), 0.1, np.inf)
+        update_weights(weights, covariance, near, np.full(7, 1.5), 0.1, np.inf)
     bias = np.empty(7)
     at_hand = predict(weights, covariance, feature_of(here), bias)
     far_away = predict(weights, covariance, feature_of(here + 1.5), np.empty(7))
@@ -58,7 +58,7 @@ def test_a_surprise_counts_no_more_than_the_clip():
     prior = np.diag(prior_variances(BiasParameters()))
     feature = feature_of(np.zeros(7))
     weights = np.zeros((FEATURE_COUNT, 7))
-    learn(weights, prior.copy(), feature, np.full(7, 1e4), 0.1, 3.0)
+    update_weights(weights, prior.copy(), feature, np.full(7, 1e4), 0.1, 3.0)
     sigma = np.sqrt(feature @ prior @ feature + 0.1)
     assert np.all(feature @ weights <= 3.0 * sigma + 1e-9)
 
@@ -81,6 +81,6 @@ def test_the_certainty_survives_hours_of_learning():
     for i in range(20_000):
         joints = 0.3 * np.sin(0.01 * i + np.arange(7.0))
         covariance[0, 0] += 2e-5
-        learn(weights, covariance, feature_of(joints), rng.normal(size=7), 0.1, 3.0)
+        update_weights(weights, covariance, feature_of(joints), rng.normal(size=7), 0.1, 3.0)
     assert np.linalg.eigvalsh((covariance + covariance.T) / 2).min() > -1e-9
     assert np.abs(weights).max() < 10.0

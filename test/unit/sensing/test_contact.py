@@ -8,12 +8,9 @@ from helpers.sensing_scenarios import detect, learned, ordered, recording, secon
 
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import ParameterError
-from reward_learning_ros.sensing.contact import (
-    Contact,
-    ContactDetector,
-    ContactParameters,
-    EndReason,
-)
+from reward_learning_ros.sensing.contact import Contact, ContactDetector
+from reward_learning_ros.sensing.contact_parameters import ContactParameters
+from reward_learning_ros.sensing.contact_state import EndReason
 from reward_learning_ros.sensing.samples import NANOSECONDS, Arrivals, Stream
 from reward_learning_ros.sensing.synthetic import ArmModel, Push, random_pushes, record
 

@@ -8,8 +8,8 @@ from helpers.sensing_scenarios import ordered, recording
 
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.sensing.contact import ContactParameters
 from reward_learning_ros.sensing.contact_calibration import calibrate_contacts
+from reward_learning_ros.sensing.contact_parameters import ContactParameters
 from reward_learning_ros.sensing.samples import join_blocks
 from reward_learning_ros.sensing.synthetic import ArmModel, Push
 

@@ -17,7 +17,7 @@ from helpers.sensing_scenarios import (
 )
 
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.sensing.contact import ContactParameters
+from reward_learning_ros.sensing.contact_parameters import ContactParameters
 from reward_learning_ros.sensing.displacement import (
     ADMITTANCE,
     RELEASE,
