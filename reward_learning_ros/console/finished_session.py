@@ -17,6 +17,7 @@ from reward_learning_ros.recording.session_records import (
     SessionRecording,
     read_session,
 )
+from reward_learning_ros.recording.session_topics import JOINTS, PARTS
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.understanding import prior_of
 
@@ -24,7 +25,6 @@ _R = TypeVar('_R')
 
 # More of it the eye does not see.
 _STEP_NS = 50_000_000
-_JOINTS_TOPIC = 'joint_states'
 _JOINTS = 7
 
 
@@ -138,7 +138,7 @@ def _last(heard: Sequence[Heard[_R]], time_ns: int) -> _R | None:
 
 def _joints(bag: Path, namespace: str, prefix: str) -> list[tuple[int, tuple[float, ...]]]:
     """Return where the arm was, at most twenty times a second."""
-    topic = '/'.join(('', *filter(None, namespace.strip('/').split('/')), _JOINTS_TOPIC))
+    topic = '/'.join(('', *filter(None, namespace.strip('/').split('/')), PARTS[JOINTS].topic))
     wanted = [f'{prefix}_joint{number}' for number in range(1, _JOINTS + 1)]
     found: list[tuple[int, tuple[float, ...]]] = []
     with BagReader(bag) as reader:

@@ -1,24 +1,13 @@
-"""The console in a real browser: who gets in, what is shown, what a click and the mouse do."""
+"""The console in a real browser: who gets in, what is shown, who is in control."""
 
 from __future__ import annotations
 
 import signal
-import time
 
 import pytest
 
-READY = '[data-act=begin]:not([disabled])'
-TOOL = "document.querySelector('.rl-arm').toolOnScreen()"
 NASTY = '<script>document.title="taken"</script><img src=x onerror=alert(1)>'
 SIZES = {'phone': (390, 844), 'laptop': (1440, 900), 'projector': (1920, 1080)}
-
-
-def thetas(page):
-    return [each.inner_text() for each in page.query_selector_all('[data-theta]')]
-
-
-def light_is(*lights):
-    return f'{list(lights)}.includes(document.querySelector(".rl-banner").dataset.light)'
 
 
 def test_without_the_token_there_is_no_page_and_with_it_there_is(console, page):
@@ -116,47 +105,3 @@ def test_a_study_is_shown_as_text_whatever_it_is_called(console, page):
     page.wait_for_selector('text=excluded: <script>')
     assert page.title() == 'Study'
     assert page.errors == []
-
-
-def test_a_session_is_started_pulled_learned_from_and_ended_on_the_page(console, page):
-    page.goto(console.address)
-    page.click('[data-act=start]:not([disabled])')
-    page.wait_for_selector(READY)
-    page.wait_for_selector('[data-theta]')
-    before = thetas(page)
-    assert page.is_disabled('[data-act=pause]')
-    # Held where it is the hand feels nothing, and the pass may begin; then it is pulled up.
-    x, y = page.evaluate(TOOL)
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.wait_for_timeout(300)
-    page.evaluate("document.querySelector('[data-act=begin]').click()")
-    page.wait_for_function(light_is('moving'))
-    is_pushed = False
-    deadline = time.monotonic() + 60.0
-    while time.monotonic() < deadline:
-        x, y = page.evaluate(TOOL)
-        page.mouse.move(x, y - 50)
-        page.wait_for_timeout(100)
-        light = page.get_attribute('.rl-banner', 'data-light')
-        is_pushed |= light == 'pushed'
-        if light not in ('moving', 'pushed', 'waiting'):
-            break
-    page.mouse.up()
-    assert is_pushed
-    page.wait_for_selector(READY)
-    page.wait_for_function(
-        '(old) => [...document.querySelectorAll("[data-theta]")]'
-        '.some((each, index) => each.innerText != old[index])',
-        arg=before,
-    )
-    assert thetas(page) != before
-    # Only the keyboard from here on.
-    page.focus('[data-act=finish]')
-    page.keyboard.press('Enter')
-    page.wait_for_selector('text=End this session now?')
-    page.get_by_role('button', name='Yes').focus()
-    page.keyboard.press('Enter')
-    page.wait_for_function(light_is('ended'))
-    assert page.errors == []
-    assert page.foreign == []
