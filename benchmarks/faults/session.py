@@ -79,7 +79,7 @@ class FaultySession(SessionStation):
         super().__init__(config, rule, change=behind_relay if has_relay else None)
         self.bag = self.folder.bag
         self.steps_rad: list[float] = []
-        self._last_set_point: np.ndarray | None = None
+        self._last_set_point_sec, self._last_set_point_rad = -float('inf'), self.positions_rad
         if has_relay:
             # What the arm does, not what is told of it.
             self._measured = self.listen_to_joints(PREFIX + names.MEASURED_JOINT_STATES_TOPIC)
@@ -87,11 +87,16 @@ class FaultySession(SessionStation):
             log = self.folder.logs / f'{_RELAY}.log'
             self.processes[_RELAY] = NodeProcess(_RELAY, command, log)
 
-    def on_set_point(self, positions_rad: np.ndarray) -> None:
-        """Take note of a set-point."""
-        if self._last_set_point is not None:
-            self.steps_rad.append(float(np.abs(positions_rad - self._last_set_point).max()))
-        self._last_set_point = positions_rad
+    def on_set_point(self, time_sec: float, positions_rad: np.ndarray) -> None:
+        """Take note of a set-point; what was told before a gap is none that this one follows."""
+        if time_sec - self._last_set_point_sec < MAX_GAP_SEC:
+            self.steps_rad.append(float(np.abs(positions_rad - self._last_set_point_rad).max()))
+        self._last_set_point_sec, self._last_set_point_rad = time_sec, positions_rad
+
+    def clear(self) -> None:
+        """Forget what was measured."""
+        super().clear()
+        self.steps_rad.clear()
 
     def bring_to(self, state: str, rng: np.random.Generator) -> None:
         """Bring the session into a state in which a fault is to be made."""
@@ -170,8 +175,8 @@ def _try(
 ) -> Outcome:
     """Make faults, watch, mend them, and let the session go on."""
     station.bring_to(state, rng)
-    station.measure()
-    judged = len(station.rule.unwanted)
+    # What led here is judged too, or the rule would not know that the arm moves by consent.
+    before = len(station.judge())
     station.clear()
     began_ns = station.now_ns()
     faults = [FAULTS[name] for name in made]
@@ -186,7 +191,8 @@ def _try(
     ended_ns = station.now_ns()
     station.spin(_WATCHED_SEC)
     speeds, steps = list(station.speeds_rad_s), list(station.steps_rad)
-    unwanted = len(station.judge()) - judged
+    unwanted = before + len(station.judge())
+    station.clear()
     killed = {name.removeprefix('kill -9 ') for name in made}
     ended = tuple(
         name
@@ -199,7 +205,7 @@ def _try(
         fault=' + '.join(made),
         state=state,
         told=told,
-        unwanted=max(unwanted, 0),
+        unwanted=unwanted,
         max_speed_rad_s=max(speeds, default=0.0),
         max_step_rad=max(steps, default=0.0),
         gap_sec=_gap_sec(station.bag, began_ns, lasted_sec, any(f.loses for f in faults)),

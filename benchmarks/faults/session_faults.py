@@ -30,6 +30,8 @@ from tools.repeat import busy
 
 # How long a fault lasts; whatever waits for a node waits for less.
 LASTS_SEC = 2.0
+# How long after a full disk the recorder is given to say that it records again.
+_TOLD_SEC = 5.0
 # How often a foreign node publishes.
 FLOOD_HZ = 10_000
 _INFERENCE = 'reward_inference'
@@ -111,6 +113,8 @@ def _full_disk(station: SessionStation) -> Iterator[None]:
     size = max((file.stat().st_size for file in bag.glob('*.mcap')), default=0)
     with _limited(process.pid, resource.RLIMIT_FSIZE, size):
         yield
+    # The recorder tells of it a little longer, and until then every consent is refused.
+    station.spin(_TOLD_SEC)
 
 
 @contextlib.contextmanager

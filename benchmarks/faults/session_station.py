@@ -159,9 +159,9 @@ class SessionStation(Station):
         for record in self.take_joints(self._desired):
             speed = float(np.abs(record.velocity).max())
             self.set_points.append((record.time_ns / 1e9, speed))
-            self.on_set_point(np.array(record.position))
+            self.on_set_point(record.time_ns / 1e9, np.array(record.position))
 
-    def on_set_point(self, positions_rad: np.ndarray) -> None:
+    def on_set_point(self, time_sec: float, positions_rad: np.ndarray) -> None:
         """Take note of a set-point; for those who measure more."""
 
     def clear(self) -> None:
