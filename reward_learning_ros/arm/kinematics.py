@@ -16,7 +16,7 @@ from reward_learning_ros.arm.curve import (
     POSES_PER_SEGMENT,
     as_rotation,
     as_waypoints,
-    curve,
+    curve_points,
     poses_per_segment,
     relative_rotations,
     require_pose_count,
@@ -216,7 +216,7 @@ class Kinematics:
         steps = max(math.ceil(stride * (count - 1) * (1.0 - start_parameter)), POSES_PER_SEGMENT)
         parameter = np.linspace(0.0, 1.0, steps + 1)
         along = start_parameter + (1.0 - start_parameter) * parameter
-        positions = curve(waypoints, along).value
+        positions = curve_points(waypoints, along)
         poses = rotations_along(rotation_vectors, base_rotation, along)
         joints = np.empty((1, len(parameter), JOINT_COUNT))
         status = np.empty((1, 3), dtype=np.int64)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from reward_learning_ros.arm.curve import (
     as_waypoints,
-    curve,
+    curve_points,
     require_pose_count,
     time_fractions,
     usual_poses_per_segment,
@@ -51,7 +51,7 @@ def joint_space_path(joints_rad: ArrayLike, kinematics: Kinematics) -> JointPath
     steps = usual_poses_per_segment(segments) * segments
     require_pose_count(steps)
     parameter = np.linspace(0.0, 1.0, steps + 1)
-    joints = curve(waypoints, parameter).value
+    joints = curve_points(waypoints, parameter)
     return JointPath(
         parameter=parameter,
         joints_rad=joints,

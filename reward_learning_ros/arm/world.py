@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 
-from reward_learning_ros.arm.curve import RAMP_FRACTION, as_waypoints, curve, progress, travel
+from reward_learning_ros.arm.curve import (
+    RAMP_FRACTION,
+    as_waypoints,
+    curve_points,
+    progress,
+    travel,
+)
 from reward_learning_ros.arm.description import JOINT_COUNT, ArmDescription, Hand
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.arm.mjcf import (
@@ -194,7 +200,7 @@ class World:
         # The curve stays between its waypoints, joint by joint.
         inside = self.kinematics.within_joint_limits(array).all(axis=1)
         parameter = np.linspace(0.0, 1.0, 8 * (array.shape[1] - 1) + 1)
-        heights = self.kinematics.tool_poses(curve(array, parameter).value)[0][..., 2]
+        heights = self.kinematics.tool_poses(curve_points(array, parameter))[0][..., 2]
         return np.asarray(inside & (heights.min(axis=1) > self.scene.table_height_m))
 
     def simulate(

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 import numpy as np
 from numpy.typing import NDArray
 
-from reward_learning_ros.arm.curve import curve
+from reward_learning_ros.arm.curve import curve_points
 from reward_learning_ros.interface.plan import (
     NO_PLAN,
     Deformation,
@@ -119,7 +119,7 @@ class Playback:
         if pilot.state is not PlaybackState.PLAYING or motion is None or pilot.rest is None:
             return pilot.shift_m
         plan = pilot.rest.at(now.steady_sec).planned_path.plan
-        planned_m = curve(plan.positions, [pilot.rest.parameter(now.steady_sec)]).value[0]
+        planned_m = curve_points(plan.positions, [pilot.rest.parameter(now.steady_sec)])[0]
         joints_rad = motion.state(now.steady_sec).positions_rad
         return np.asarray(self.planner.kinematics.tool_poses(joints_rad)[0] - planned_m)
 

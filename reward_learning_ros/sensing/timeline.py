@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reward_learning_ros.arm.curve import curve
+from reward_learning_ros.arm.curve import curve_points
 from reward_learning_ros.interface.plan import Plan, PlaybackState, PlaybackStatus
 from reward_learning_ros.sensing.samples import NANOSECONDS
 
@@ -160,7 +160,7 @@ def planned_position_m(plan: Plan, plan_time_sec: np.ndarray) -> np.ndarray:
     if len(plan.positions) == 1:
         return np.repeat(plan.positions, len(plan_time_sec), axis=0)
     shares = np.linspace(0.0, 1.0, len(plan.times_sec))
-    return curve(plan.positions, np.interp(plan_time_sec, plan.times_sec, shares)).value
+    return curve_points(plan.positions, np.interp(plan_time_sec, plan.times_sec, shares))
 
 
 # On its way to the start the arm is on no plan yet, and in a fault it is freed, not corrected.
