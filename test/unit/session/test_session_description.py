@@ -236,7 +236,9 @@ def test_a_parameter_file_cannot_switch_off_what_protects(
 def test_a_parameter_file_for_a_node_that_does_not_exist_is_refused(nodes, tmp_path):
     for node in ('trajectory_playbck', '/lab/recorder', '/*/imagined'):
         file = parameter_file(tmp_path, node, speed_scale=0.1)
-        with pytest.raises(InvalidInputError, match=f'no node .*{re.escape(node)}; known: corr'):
+        with pytest.raises(
+            InvalidInputError, match=f'no node .*{re.escape(node)}; known: console, corr'
+        ):
             nodes(parameters_file=file)
     # One that only other sessions have is no mistake.
     nodes(parameters_file=parameter_file(tmp_path, 'simulated_arm', seed=3), **FRANKA)
@@ -418,3 +420,14 @@ def test_stricter_thresholds_reach_what_sets_those_of_the_arm(tmp_path):
     thresholds.add_arguments(parser)
     config = from_arguments(thresholds.ThresholdsParameters, parser.parse_args(options))
     assert not check_thresholds(config, np.array(config.stop_torque_nm)).blocks
+
+
+def test_with_the_console_a_person_pulls_at_their_own_pace_and_consents(nodes):
+    found = nodes(console=True, participant_model='human', console_port=9000)
+    assert found['console'].parameters['port'] == 9000
+    assert 'clock' not in found['simulated_arm'].parameters
+    assert found['session_conductor'].parameters['consent'] == 'every_pass'
+    # No session waits for a page.
+    for name in ('session_conductor', 'trajectory_playback'):
+        assert 'console' not in found[name].parameters['watched_nodes']
+    assert 'console' not in nodes(participant_model='human')
