@@ -27,6 +27,7 @@ from reward_learning_ros.core.reference_posterior import (
     reference_posterior,
 )
 from reward_learning_ros.core.samplers.kernels import KINDS, advance, load, make_scratch
+from reward_learning_ros.core.samplers.tabulated import Tabulated
 from reward_learning_ros.experiments.calibration import calibrate
 from reward_learning_ros.experiments.parallel import run_all
 from reward_learning_ros.learning import LearningParameters, learn
@@ -45,7 +46,17 @@ def run(parts: Sequence[str] = ()) -> dict[str, Any]:
     """Measure some parts or all, printing as it goes."""
     warnings.simplefilter('ignore')
     results: dict[str, Any] = {}
-    for part in (speed, latency, scaling, cup, sessions, recordings, calibration):
+    for part in (
+        speed,
+        latency,
+        tables,
+        screening,
+        scaling,
+        cup,
+        sessions,
+        recordings,
+        calibration,
+    ):
         if parts and part.__name__ not in parts:
             continue
         for name, value in part().items():
@@ -132,6 +143,55 @@ def latency() -> dict[str, Any]:
     }
 
 
+def tables() -> dict[str, Any]:
+    """Processor time of a table of log Z beside that of Double MH, seven corrections on Press."""
+    task, sequence = seven_corrections()
+    results: dict[str, Any] = {}
+    for beta in ('infer', 5.0):
+        rounds = []
+        for seed in range(100, 104):
+            # Each seed draws ensembles of its own; the first round loads what is compiled.
+            options: dict[str, Any] = {'beta': beta, 'seed': seed, 'threads': 1}
+            chains = core.Inference(task, sequence, **options)
+            table = core.Inference(task, sequence, method='tabulated', **options)
+            chains_sec, table_sec = _processor_sec(chains.run), _processor_sec(table.run)
+            assert isinstance(table.sampler, Tabulated)
+            ready_sec = _processor_sec(table.sampler.weights, 100)
+            rounds.append((chains_sec / table_sec, chains_sec / ready_sec, ready_sec * 1e3))
+        with_table, without, ready_ms = np.median(rounds[1:], axis=0)
+        label = f'β {"inferred" if beta == "infer" else "= 5"}'
+        results[f'double_mh / tabulated, processor time, {label} (at least 5)'] = float(with_table)
+        results[f'the same, the table not counted, {label} (at least 100)'] = float(without)
+        results[f'posterior from a table, ms, {label}'] = float(ready_ms)
+    return results
+
+
+def screening() -> dict[str, Any]:
+    """Effective draws of Double MH for each second of processor time, screened and not.
+
+    Ensemble and warm-up are not counted.
+    """
+    task, sequence = seven_corrections()
+    rates: dict[int, list[float]] = {}
+    for seed in range(100, 103):
+        for steps in (0, 1, 4, 8):
+            settings = core.Settings(screening_steps=steps, target_ess=1e6, max_draws=1500)
+            run = core.Inference(task, sequence, seed=seed, threads=1, settings=settings)
+            progress = run.iterate()
+            while next(progress).stage != 'sampling':
+                began_sec = time.process_time()
+            *_, last = progress
+            elapsed_sec = time.process_time() - began_sec
+            rates.setdefault(steps, []).append(last.ess / elapsed_sec)
+    plain = np.array(rates.pop(0))
+    return {
+        f'effective draws per second, {steps} screening steps / none (at least 2)': float(
+            np.median(np.array(found) / plain)
+        )
+        for steps, found in rates.items()
+    }
+
+
 def scaling() -> dict[str, Any]:
     """Time and memory as corrections and waypoints grow, for the same number of steps."""
     results: dict[str, Any] = {}
@@ -195,6 +255,17 @@ def cup() -> dict[str, Any]:
             angles = -nodes.features[shown, 0] / 5.0 - 1.0
             sequence = core.CorrectionSequence(plan=task.plan, corrected=angles.reshape(-1, 1, 1))
             exact = quadrature_posterior(task, sequence, beta=beta)
+            table = core.infer(
+                task,
+                sequence,
+                method='tabulated',
+                dependence='independent',
+                beta=beta,
+                seed=1,
+                settings=core.Settings(target_ess=6000.0),
+            )
+            key = f'total variation, tabulated, K = {count}, β = {beta:g} (at most 0.01)'
+            results[key] = exact.total_variation(table)
             for name, one in (('K auxiliaries', False), ('one auxiliary', True)):
                 posterior = core.infer(
                     task,
@@ -261,27 +332,33 @@ def recordings() -> dict[str, Any]:
         for sequence in read_corrections(STUDY, core.load_task(name))
         for beta in (2.0, 5.0, 20.0)
     ]
-    cells: dict[tuple[str, float], list[float]] = {}
-    for index, error in run_all(distance_to_reference, jobs):
-        cells.setdefault(jobs[index][:2], []).append(error)
+    cells: dict[tuple[str, float], list[np.ndarray]] = {}
+    for index, found in run_all(distances_to_reference, jobs):
+        cells.setdefault(jobs[index][:2], []).append(found)
     results: dict[str, Any] = {}
-    for (name, beta), errors in cells.items():
+    for (name, beta), cell in cells.items():
         allowed = 0.05 if beta == 20.0 else 0.03
+        errors = np.array(cell)
         label = f'|mean − reference mean|, {name}, β = {beta:g}, {len(errors)} recordings'
-        results[f'{label} (at most {allowed})'] = float(np.mean(errors))
-        results[f'{label}, worst'] = float(np.max(errors))
+        results[f'{label} (at most {allowed})'] = float(errors[:, 0].mean())
+        results[f'{label}, worst'] = float(errors[:, 0].max())
+        results[f'{label}, tabulated (at most 0.01)'] = float(errors[:, 1].mean())
+        results[f'{label}, tabulated, worst'] = float(errors[:, 1].max())
     return results
 
 
-def distance_to_reference(job: tuple[str, float, core.CorrectionSequence]) -> float:
-    """Return how far a component of the posterior mean is from the reference's, on average."""
+def distances_to_reference(job: tuple[str, float, core.CorrectionSequence]) -> np.ndarray:
+    """Return how far a component of the mean is from the reference's: double_mh, tabulated."""
     warnings.simplefilter('ignore')
     name, beta, sequence = job
     task = core.load_task(name)
     options = {'beta': beta, **PUBLISHED_MODEL}
     exact = reference_posterior(task, sequence, seed=9, **options)
-    found = core.infer(task, sequence, seed=3, **options)
-    return float(np.abs(found.mean - exact.mean).mean())
+    found = [
+        core.infer(task, sequence, method=method, seed=3, **options)
+        for method in ('double_mh', 'tabulated')
+    ]
+    return np.array([np.abs(each.mean - exact.mean).mean() for each in found])
 
 
 def calibration() -> dict[str, Any]:
@@ -303,6 +380,14 @@ def _printed_by(code: str) -> tuple[float, ...]:
     """Return the numbers that a fresh process prints."""
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     return tuple(map(float, done.stdout.split()))
+
+
+def _processor_sec(function: Any, times: int = 1) -> float:
+    """Return the processor time that a call takes, on average."""
+    started = time.process_time()
+    for _ in range(times):
+        function()
+    return (time.process_time() - started) / times
 
 
 def _rate(function: Any, count: int) -> float:

@@ -54,7 +54,7 @@ class Settings:
             biased for more than one.
         inner_steps: Steps of the inner sampler for each auxiliary.
         screening_steps: Steps on a posterior with a table of log Z before each exchange of
-            `double_mh` (delayed acceptance, exact as without); 0 for none.
+            `double_mh` (delayed acceptance, exact as without); 0 for none. Not for libraries.
         candidates: Members of the ensemble that each auxiliary looks at.
         samples: Corrections N of the `sampling` method (equation M3).
         points: Points of the prior at which the `tabulated` method knows log Z first.

@@ -96,12 +96,16 @@ class Tabulated:
         chain.outer.position[:] = draws[-1]
         chain.outer.position[size:scales] = np.log(draws[-1, size:scales])
 
+    def weights(self) -> np.ndarray:
+        """Return the weights (M,) of the points, which are the posterior; they sum to one."""
+        return self._weights_given([table.values[None] for table in self._tables])[0]
+
     def adapt(self, recent: np.ndarray) -> None:
         """Do nothing: the table knows where the posterior is."""
 
     def diagnostics(self, chains: list[Chain]) -> dict[str, float]:
         """Return how many points and members count, and what the error of log Z does."""
-        weights = self._weights()
+        weights = self.weights()
         beta = self._problem.beta
         place = np.log(self._points.draws[:, self._problem.size] / beta.low)
         place /= max(np.log(beta.high / beta.low), 1e-12)
@@ -148,11 +152,6 @@ class Tabulated:
             for samples in self._samples
         ]
 
-    def _weights(self) -> np.ndarray:
-        """Return the weights (M,) of the points; they sum to one."""
-        log_z = [table.values[None] for table in self._tables]
-        return self._weights_given(log_z)[0]
-
     def _weights_given(self, log_z: list[np.ndarray]) -> np.ndarray:
         """Return the weights (R, M) with log Z (R, M) of each space."""
         points = self._points
@@ -195,7 +194,7 @@ class Tabulated:
     def _refine(self) -> None:
         """Add anchors where the posterior is, until the table is accurate enough there."""
         for attempt in range(1, MAX_REFINEMENTS + 1):
-            weights = self._weights()
+            weights = self.weights()
             lacking = weights * (self._effective() < WANTED_MEMBERS)
             is_covered = lacking.sum() <= MAX_UNCOVERED
             self._draw_replicates()
@@ -212,7 +211,7 @@ class Tabulated:
         problem = self._problem
         free = int(spread_matters(problem).sum())
         for attempt in range(MAX_EXTENSIONS):
-            weights = self._weights()
+            weights = self.weights()
             if 1.0 / (weights @ weights) >= MIN_POINTS:
                 return
             least = 0.5 ** (attempt + 1) * problem.settings.points ** (-1.0 / free)
@@ -230,7 +229,7 @@ class Tabulated:
         Raises:
             NotCoveredError: They do in more than a small share of the posterior.
         """
-        weights = self._weights()
+        weights = self.weights()
         least = self._least_effective(weights)
         if least < MIN_MEMBERS:
             point = self._points.draws[int(np.argmax(weights * (self._effective() <= least)))]
@@ -243,7 +242,7 @@ class Tabulated:
 
     def _draw_replicates(self) -> None:
         """Weight the points by each replicate of the table."""
-        weights = self._weights()
+        weights = self.weights()
         log_z = [table.aligned(weights).replicated(self._shares) for table in self._tables]
         self._replicate_weights = self._weights_given(log_z)
 
