@@ -27,7 +27,7 @@ from reward_learning_ros.nodes.running import events_executor
 from reward_learning_ros.session.node_parameters.console import ConsoleParameters
 
 # Ctrl-C ends everything within five seconds, open pages too.
-_SHUTDOWN_SEC = 2
+_SHUTDOWN_SEC = 1
 _SPIN_SEC = 0.2
 _RECONNECT_SEC = 5.0
 # The error of rcl, the C library below; rclpy gives it no public name.
