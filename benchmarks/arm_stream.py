@@ -23,8 +23,11 @@ from std_msgs.msg import String
 from reward_learning_ros.interface import Plan, PlaybackState, PlaybackStatus
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import plan_to_message, playback_status_to_message
-from reward_learning_ros.nodes.franka_robot_state import robot_state_type
-from reward_learning_ros.nodes.packed_messages import PackedMessage, stamp_bytes
+from reward_learning_ros.nodes.franka_robot_state import (
+    PackedMessage,
+    robot_state_type,
+    stamp_bytes,
+)
 
 JOINTS = [f'fr3_joint{number}' for number in range(1, 8)]
 PERIOD_NS = 1_000_000

@@ -16,8 +16,8 @@ from typing import Any
 
 from benchmarks import arm_stream
 from reward_learning_ros.nodes import arm_sources, names
+from reward_learning_ros.nodes.arm_sources import SAMPLES_QOS
 from reward_learning_ros.nodes.franka_robot_state import robot_state_type
-from reward_learning_ros.nodes.source_choice import SAMPLES_QOS
 
 SECONDS = 20.0
 DOMAIN_ID = 98

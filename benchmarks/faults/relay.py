@@ -23,7 +23,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from reward_learning_ros.nodes import names
-from reward_learning_ros.nodes.polled_subscription import SAMPLES_QOS, PolledSubscription
+from reward_learning_ros.nodes.polling import SAMPLES_QOS, PolledSubscription
 from reward_learning_ros.session.description import NodeDescription
 
 FAULT_TOPIC = 'relay/fault'

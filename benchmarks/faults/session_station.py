@@ -22,10 +22,14 @@ from benchmarks.faults.station import (
     StuckError,
 )
 from reward_learning_ros.arm.description import RobotMode
-from reward_learning_ros.interface import PlaybackState, PlaybackStatus, SessionState
+from reward_learning_ros.interface import (
+    PlaybackState,
+    PlaybackStatus,
+    SessionState,
+    session_status_from_message,
+)
 from reward_learning_ros.interface.status import SessionStatus
 from reward_learning_ros.nodes import arm_names, names
-from reward_learning_ros.nodes.conversions import session_status_from_message
 from reward_learning_ros.session.description import CONDUCTOR, RECORDER, NodeDescription, begin
 from reward_learning_ros.session.node_parameters.session_conductor import EVERY_PASS
 from reward_learning_ros.session.node_parameters.trajectory_playback import (

@@ -22,14 +22,15 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 from reward_learning_ros.arm.description import FR3, RobotMode
-from reward_learning_ros.interface import PlaybackStatus, WrenchReading
-from reward_learning_ros.nodes import arm_names, names
-from reward_learning_ros.nodes.conversions import (
+from reward_learning_ros.interface import (
+    PlaybackStatus,
+    WrenchReading,
     diagnostic_from_message,
     playback_status_from_message,
-    wrench_reading_to_message,
 )
-from reward_learning_ros.nodes.polled_subscription import PolledSubscription
+from reward_learning_ros.nodes import arm_names, names
+from reward_learning_ros.nodes.conversions import wrench_reading_to_message
+from reward_learning_ros.nodes.polling import PolledSubscription
 from reward_learning_ros.sensing.decoding import JointStateDecoder
 from reward_learning_ros.session.description import NodeDescription
 from reward_learning_ros.session.processes import NodeProcess, command_of, environment

@@ -14,12 +14,11 @@ from rosbags.typesys import Stores, get_typestore
 from benchmarks.fuzz.campaign import Target
 from benchmarks.fuzz.mutation import NASTY, mutated
 from reward_learning_ros import interface
-from reward_learning_ros.interface.correction import contact_diagnostic_of
 from reward_learning_ros.interface.plan import diagnostic_of
+from reward_learning_ros.interface.recorder import contact_diagnostic_of, recorder_diagnostic_of
 from reward_learning_ros.interface.status import (
     Diagnostic,
     participant_diagnostic_of,
-    recorder_diagnostic_of,
     session_diagnostic_of,
 )
 from reward_learning_ros.interface.theta import inference_diagnostic_of

@@ -31,9 +31,9 @@ def recover(config: RecoverParameters) -> tuple[bool, str]:
 
         from reward_learning_ros.arm.franka import STEP_TIMEOUT_SEC, STEPS
         from reward_learning_ros.nodes import names
-        from reward_learning_ros.nodes.arm_recovery import Recovery
         from reward_learning_ros.nodes.arm_services import (
             FrankaArmServices,
+            Recovery,
             SimulatedArmServices,
         )
 

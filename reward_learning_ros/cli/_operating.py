@@ -101,8 +101,8 @@ def _session_statuses(session: Asking) -> list[SessionStatus]:
     """Return a list in which the statuses of the session are collected from now on."""
     from diagnostic_msgs.msg import DiagnosticStatus
 
+    from reward_learning_ros.interface import session_status_from_message
     from reward_learning_ros.nodes import names
-    from reward_learning_ros.nodes.conversions import session_status_from_message
 
     statuses: list[SessionStatus] = []
     session.node.create_subscription(

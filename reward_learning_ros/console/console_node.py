@@ -34,13 +34,12 @@ from reward_learning_ros.console.pull import Pull, PullForce
 from reward_learning_ros.console.situation import Act
 from reward_learning_ros.console.snapshot import SessionFacts, Snapshot
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.interface import OperatorMark, ThetaSummary
-from reward_learning_ros.nodes import arm_names, names
-from reward_learning_ros.nodes.conversions import (
+from reward_learning_ros.interface import (
+    OperatorMark,
+    ThetaSummary,
     diagnostic_from_message,
     diagnostic_report_from_message,
     inference_status_from_message,
-    mark_to_message,
     participant_status_from_message,
     plan_from_message,
     playback_status_from_message,
@@ -48,7 +47,9 @@ from reward_learning_ros.nodes.conversions import (
     session_status_from_message,
     theta_summary_from_message,
 )
-from reward_learning_ros.nodes.polled_subscription import PolledSubscription
+from reward_learning_ros.nodes import arm_names, names
+from reward_learning_ros.nodes.conversions import mark_to_message
+from reward_learning_ros.nodes.polling import PolledSubscription
 from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.session.node_parameters.console import CONSOLE, ConsoleParameters
 

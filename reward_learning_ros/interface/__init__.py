@@ -7,10 +7,8 @@ done offline is the same. The other direction, record to message, needs ROS: `no
 """
 
 from reward_learning_ros.interface.correction import (
-    ContactReport,
     Correction,
     PassCorrections,
-    contact_from_message,
     corrections_from_message,
     data_digest,
 )
@@ -24,6 +22,12 @@ from reward_learning_ros.interface.plan import (
     joint_trajectory_from_message,
     plan_from_message,
     playback_status_from_message,
+)
+from reward_learning_ros.interface.recorder import (
+    ContactReport,
+    RecorderStatus,
+    contact_from_message,
+    recorder_status_from_message,
 )
 from reward_learning_ros.interface.records import MessageError, Record, RecordError
 from reward_learning_ros.interface.robot_state import (
@@ -40,14 +44,12 @@ from reward_learning_ros.interface.status import (
     Level,
     ParticipantState,
     ParticipantStatus,
-    RecorderStatus,
     SessionEnd,
     SessionState,
     SessionStatus,
     diagnostic_from_message,
     diagnostic_report_from_message,
     participant_status_from_message,
-    recorder_status_from_message,
     session_status_from_message,
 )
 from reward_learning_ros.interface.study_records import (

@@ -15,8 +15,8 @@ from reward_learning_ros.arm import simulation_kernels as kernels
 from reward_learning_ros.arm.simulation import SimulatedArm
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.arm_names import RELIABLE_STATE_QOS
-from reward_learning_ros.nodes.conversions.basics import pose_message, vector_message
-from reward_learning_ros.nodes.packed_messages import (
+from reward_learning_ros.nodes.conversions import pose_message, vector_message
+from reward_learning_ros.nodes.franka_robot_state import (
     PackedMessage,
     marks,
     stamp_bytes,

@@ -23,30 +23,31 @@ from reward_learning_ros.interface import (
     MessageError,
     PassCorrections,
     Plan,
+    corrections_from_message,
+    inference_status_from_message,
+    plan_from_message,
+    playback_status_from_message,
+    recorder_status_from_message,
 )
 from reward_learning_ros.interface.theta import inference_diagnostic_of
 from reward_learning_ros.learning import Corrections, InferenceResult, stamp_of
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
-    correction_markers,
-    corrections_from_message,
     diagnostic_report_to_message,
-    ideal_markers,
-    inference_status_from_message,
     inference_status_to_message,
-    marker_array,
-    plan_from_message,
-    plan_markers,
     plan_to_message,
-    playback_status_from_message,
-    recorder_status_from_message,
-    scene_markers,
     theta_samples_to_message,
     theta_summary_to_message,
 )
-from reward_learning_ros.nodes.heartbeat import Heartbeat
+from reward_learning_ros.nodes.markers import (
+    correction_markers,
+    ideal_markers,
+    marker_array,
+    plan_markers,
+    scene_markers,
+)
 from reward_learning_ros.nodes.ros_parameters import declare
-from reward_learning_ros.nodes.running import events_executor, run
+from reward_learning_ros.nodes.running import Heartbeat, events_executor, run
 from reward_learning_ros.recording.bag_reader import BagReader
 from reward_learning_ros.recording.problems import BagError
 from reward_learning_ros.session.inference_manager import (

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import rclpy
+from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
 from rclpy.exceptions import NotInitializedException
 from rclpy.executors import (
@@ -20,12 +24,14 @@ from rclpy.executors import (
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions, uninstall_signal_handlers
+from std_msgs.msg import String
 
 from reward_learning_ros.core.errors import (
     InvalidInputError,
     RewardLearningError,
     UnknownNameError,
 )
+from reward_learning_ros.nodes import names
 
 EXIT_SUCCESS = 0
 EXIT_FAILURE = 1
@@ -188,3 +194,74 @@ def executor_named(name: str) -> ExecutorFactory:
         return EXECUTORS[name]
     except KeyError:
         raise UnknownNameError('executor', name, EXECUTORS) from None
+
+
+# By the wall: simulated time stands still while the simulation is away.
+_PERIOD_SEC = 0.5
+
+
+class Heartbeat:
+    """Says that a node is alive; one whose callbacks hang falls silent too."""
+
+    def __init__(self, node: Node) -> None:
+        self._publisher = node.create_publisher(
+            String, names.HEARTBEAT_TOPIC, names.DIAGNOSTICS_QOS
+        )
+        # With which start of it: one that died and came back was away, however briefly.
+        self._message = String(data=f'{node.get_name()} {os.getpid()}.{time.monotonic_ns()}')
+        node.create_timer(_PERIOD_SEC, self.beat, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def beat(self) -> None:
+        """Say it now."""
+        self._publisher.publish(self._message)
+
+
+class HeartbeatWatch:
+    """Listens for the nodes that must be there."""
+
+    def __init__(self, node: Node, watched: Sequence[str], timeout_sec: float) -> None:
+        self._timeout_sec = timeout_sec
+        self._heard_sec = dict.fromkeys(watched, -float('inf'))
+        self._starts: dict[str, str] = {}
+        if watched:
+            node.create_subscription(
+                String, names.HEARTBEAT_TOPIC, self._on_beat, names.DIAGNOSTICS_QOS
+            )
+
+    def _on_beat(self, message: String) -> None:
+        name, _, start = message.data.partition(' ')
+        if name not in self._heard_sec:
+            return
+        is_same = self._starts.get(name, start) == start
+        self._starts[name] = start
+        # Another start of it counts from its second beat on, so that it is missed once.
+        self._heard_sec[name] = time.monotonic() if is_same else -float('inf')
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The nodes that were not heard lately."""
+        oldest = time.monotonic() - self._timeout_sec
+        return tuple(name for name, heard in self._heard_sec.items() if heard < oldest)
+
+
+def raise_priority(priority: int) -> str | None:
+    """Give every thread of this process a real-time priority, and spare it long collections.
+
+    Threads that are made later inherit it from the one that makes them.
+
+    Args:
+        priority: 1 to 99; ros2_control takes 50 by default.
+
+    Returns:
+        Why that was not allowed; None if it was.
+    """
+    # What was made so far lives as long as the process: a full collection need not look at it.
+    gc.collect()
+    gc.freeze()
+    try:
+        for thread in Path('/proc/self/task').iterdir():
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setscheduler(int(thread.name), os.SCHED_RR, os.sched_param(priority))
+    except (AttributeError, OSError) as error:
+        return str(error)
+    return None

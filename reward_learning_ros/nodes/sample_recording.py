@@ -18,8 +18,7 @@ from rclpy.context import Context
 from rclpy.node import Node
 
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.nodes.arm_sources import ArmSource, make_sources
-from reward_learning_ros.nodes.source_choice import ArmSources
+from reward_learning_ros.nodes.arm_sources import ArmSource, ArmSources, make_sources
 from reward_learning_ros.sensing.ordering import StreamOrderer
 from reward_learning_ros.sensing.samples import SampleBlock, Stream, join_blocks
 

@@ -24,24 +24,24 @@ from reward_learning_ros.interface import (
     RecorderStatus,
     SessionState,
     SessionStatus,
-)
-from reward_learning_ros.interface.status import level_of
-from reward_learning_ros.nodes import names
-from reward_learning_ros.nodes.arm_recovery import Recovery
-from reward_learning_ros.nodes.arm_services import FrankaArmServices, SimulatedArmServices
-from reward_learning_ros.nodes.controller_watch import ControllerWatch
-from reward_learning_ros.nodes.conversions import (
     inference_status_from_message,
     playback_status_from_message,
     recorder_status_from_message,
     session_status_from_message,
-    session_status_to_message,
 )
-from reward_learning_ros.nodes.heartbeat import Heartbeat, HeartbeatWatch
+from reward_learning_ros.interface.status import level_of
+from reward_learning_ros.nodes import names
+from reward_learning_ros.nodes.arm_services import (
+    FrankaArmServices,
+    Recovery,
+    SimulatedArmServices,
+)
+from reward_learning_ros.nodes.controller_watch import ControllerWatch
+from reward_learning_ros.nodes.conversions import session_status_to_message
 from reward_learning_ros.nodes.installed_interfaces import MissingInterfaceError
-from reward_learning_ros.nodes.polled_service import PolledService
+from reward_learning_ros.nodes.polling import PolledService
 from reward_learning_ros.nodes.ros_parameters import declare
-from reward_learning_ros.nodes.running import NodeFinished, run
+from reward_learning_ros.nodes.running import Heartbeat, HeartbeatWatch, NodeFinished, run
 from reward_learning_ros.parameters.shared import SIMULATED
 from reward_learning_ros.playback.requests import RequestAges
 from reward_learning_ros.recording.bag_reader import BagReader

@@ -21,10 +21,6 @@ from reward_learning_ros.interface import (
     PlaybackStatus,
     SessionStatus,
     ThetaSummary,
-)
-from reward_learning_ros.interface.status import level_of
-from reward_learning_ros.nodes import names
-from reward_learning_ros.nodes.conversions import (
     inference_status_from_message,
     participant_status_from_message,
     plan_from_message,
@@ -32,6 +28,8 @@ from reward_learning_ros.nodes.conversions import (
     session_status_from_message,
     theta_summary_from_message,
 )
+from reward_learning_ros.interface.status import level_of
+from reward_learning_ros.nodes import names
 from reward_learning_ros.session.node_parameters.session_recorder import RECORDER
 from reward_learning_ros.session.node_parameters.simulated_arm import clock_topic
 

@@ -22,10 +22,9 @@ from reward_learning_ros.core.words import counted
 from reward_learning_ros.interface import Diagnostic, DiagnosticReport, Level
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import diagnostic_report_to_message
-from reward_learning_ros.nodes.heartbeat import Heartbeat
-from reward_learning_ros.nodes.polled_subscription import PolledSubscription
+from reward_learning_ros.nodes.polling import PolledSubscription
 from reward_learning_ros.nodes.ros_parameters import declare
-from reward_learning_ros.nodes.running import events_executor, run
+from reward_learning_ros.nodes.running import Heartbeat, events_executor, run
 from reward_learning_ros.recording.bag_writer import BagWriter
 from reward_learning_ros.recording.message_types import QualityOfService, describe_topic
 from reward_learning_ros.recording.problems import BagWriteError, UnknownTypeError

@@ -22,16 +22,21 @@ from reward_learning_ros.arm.description import RobotMode
 from reward_learning_ros.arm.simulation import CYCLE_NS, SimulatedArm
 from reward_learning_ros.arm.simulation_parameters import SimulationParameters
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.interface import Diagnostic, Level
-from reward_learning_ros.nodes import arm_names, names
-from reward_learning_ros.nodes.conversions import (
-    diagnostic_to_message,
+from reward_learning_ros.interface import (
+    Diagnostic,
+    Level,
     joint_trajectory_from_message,
     wrench_reading_from_message,
 )
+from reward_learning_ros.nodes import arm_names, names
+from reward_learning_ros.nodes.conversions import diagnostic_to_message
 from reward_learning_ros.nodes.franka_publishers import FrankaPublishers
-from reward_learning_ros.nodes.franka_robot_state import RobotStateMessage, robot_state_type
-from reward_learning_ros.nodes.packed_messages import PackedMessage, stamp_bytes
+from reward_learning_ros.nodes.franka_robot_state import (
+    PackedMessage,
+    RobotStateMessage,
+    robot_state_type,
+    stamp_bytes,
+)
 from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
 from reward_learning_ros.parameters import from_mapping, specifications, to_mapping

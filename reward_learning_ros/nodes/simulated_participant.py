@@ -16,20 +16,23 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from reward_learning_ros.arm.description import franka_arm
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.interface import ParticipantStatus, PassCorrections, WrenchReading
+from reward_learning_ros.interface import (
+    ParticipantStatus,
+    PassCorrections,
+    WrenchReading,
+    plan_from_message,
+    playback_status_from_message,
+)
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import (
     corrections_to_message,
     participant_status_to_message,
-    plan_from_message,
     plan_to_message,
-    playback_status_from_message,
     wrench_reading_to_message,
 )
-from reward_learning_ros.nodes.heartbeat import Heartbeat
-from reward_learning_ros.nodes.polled_subscription import PolledSubscription
+from reward_learning_ros.nodes.polling import PolledSubscription
 from reward_learning_ros.nodes.ros_parameters import declare
-from reward_learning_ros.nodes.running import events_executor, run
+from reward_learning_ros.nodes.running import Heartbeat, events_executor, run
 from reward_learning_ros.participant.decisions import Participant
 from reward_learning_ros.participant.participation import Participation
 from reward_learning_ros.sensing.decoding import PoseStampedDecoder

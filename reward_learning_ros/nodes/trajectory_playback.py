@@ -27,24 +27,27 @@ from reward_learning_ros.interface import (
     Level,
     PlaybackState,
     PlaybackStatus,
-)
-from reward_learning_ros.nodes import arm_names, names
-from reward_learning_ros.nodes.backends import make_backend
-from reward_learning_ros.nodes.controller_watch import ControllerWatch, command_listeners
-from reward_learning_ros.nodes.conversions import (
     deformation_from_message,
     diagnostic_from_message,
-    diagnostic_report_to_message,
     plan_from_message,
+)
+from reward_learning_ros.nodes import arm_names, names
+from reward_learning_ros.nodes.arm_backends import make_backend
+from reward_learning_ros.nodes.controller_watch import ControllerWatch, command_listeners
+from reward_learning_ros.nodes.conversions import (
+    diagnostic_report_to_message,
     playback_status_to_message,
 )
 from reward_learning_ros.nodes.franka_robot_state import robot_state_type
-from reward_learning_ros.nodes.heartbeat import Heartbeat, HeartbeatWatch
-from reward_learning_ros.nodes.latest_message import LatestMessage
-from reward_learning_ros.nodes.polled_service import PolledService
-from reward_learning_ros.nodes.priority import raise_priority
+from reward_learning_ros.nodes.polling import LatestMessage, PolledService
 from reward_learning_ros.nodes.ros_parameters import declare
-from reward_learning_ros.nodes.running import events_executor, run
+from reward_learning_ros.nodes.running import (
+    Heartbeat,
+    HeartbeatWatch,
+    events_executor,
+    raise_priority,
+    run,
+)
 from reward_learning_ros.playback.drive import PlaybackRefusedError
 from reward_learning_ros.playback.motion import Now
 from reward_learning_ros.playback.pilot import MOVING

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reward_learning_ros.interface.correction import ContactReport
 from reward_learning_ros.interface.plan import Plan
 from reward_learning_ros.sensing.contact import Contact, ContactDetector, ContactOnset, Detection
 from reward_learning_ros.sensing.contact_parameters import ContactParameters

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reward_learning_ros.interface.correction import ContactReport
+from reward_learning_ros.interface.recorder import ContactReport
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
 from reward_learning_ros.parameters.shared import LARGEST_SHIFT_M, limited
 from reward_learning_ros.sensing.passes import PassRecorder

@@ -12,9 +12,9 @@ from nav_msgs.msg import Path
 from std_srvs.srv import Trigger
 
 from helpers.ros import DEADLINE_SEC, PrivateRos
-from reward_learning_ros.interface import Plan, PlaybackStatus
+from reward_learning_ros.interface import Plan, PlaybackStatus, playback_status_from_message
 from reward_learning_ros.nodes import names
-from reward_learning_ros.nodes.conversions import plan_to_message, playback_status_from_message
+from reward_learning_ros.nodes.conversions import plan_to_message
 from reward_learning_ros.nodes.simulated_arm import SimulatedArmNode
 from reward_learning_ros.nodes.trajectory_playback import TrajectoryPlaybackNode
 

@@ -16,7 +16,7 @@ from reward_learning_ros.interface import (
     PlaybackStatus,
     SessionStatus,
 )
-from reward_learning_ros.interface.correction import contact_diagnostic_of
+from reward_learning_ros.interface.recorder import contact_diagnostic_of
 from reward_learning_ros.interface.status import participant_diagnostic_of, session_diagnostic_of
 from reward_learning_ros.interface.theta import inference_diagnostic_of
 from reward_learning_ros.learning import Learner, LearningParameters, learn

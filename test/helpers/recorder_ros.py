@@ -23,17 +23,18 @@ from reward_learning_ros.interface import (
     PlaybackState,
     PlaybackStatus,
     RecorderStatus,
-)
-from reward_learning_ros.nodes import names
-from reward_learning_ros.nodes.conversions import (
     contact_from_message,
     corrections_from_message,
     diagnostic_report_from_message,
-    plan_to_message,
-    playback_status_to_message,
     recorder_status_from_message,
 )
-from reward_learning_ros.nodes.conversions.basics import pose_message, time_message
+from reward_learning_ros.nodes import names
+from reward_learning_ros.nodes.conversions import (
+    plan_to_message,
+    playback_status_to_message,
+    pose_message,
+    time_message,
+)
 from reward_learning_ros.nodes.correction_recorder import CorrectionRecorderNode
 from reward_learning_ros.nodes.running import events_executor
 from reward_learning_ros.sensing.contact import ContactDetector

@@ -15,12 +15,13 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from helpers.ros import PrivateRos
-from reward_learning_ros.interface import PlaybackState, SessionState
-from reward_learning_ros.nodes import names
-from reward_learning_ros.nodes.conversions import (
+from reward_learning_ros.interface import (
+    PlaybackState,
+    SessionState,
     playback_status_from_message,
     session_status_from_message,
 )
+from reward_learning_ros.nodes import names
 
 COMMAND = [sys.executable, '-m', 'reward_learning_ros.cli', 'session']
 # Generous: a machine may be busy, and the first run compiles.

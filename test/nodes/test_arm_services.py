@@ -10,8 +10,7 @@ from std_srvs.srv import SetBool, Trigger
 from reward_learning_ros.arm.franka import STEPS, CollisionParameters
 from reward_learning_ros.cli.main import main
 from reward_learning_ros.nodes import arm_names, names
-from reward_learning_ros.nodes.arm_recovery import Recovery
-from reward_learning_ros.nodes.arm_services import ArmServiceError, FrankaArmServices
+from reward_learning_ros.nodes.arm_services import ArmServiceError, FrankaArmServices, Recovery
 from reward_learning_ros.nodes.controller_watch import ControllerWatch
 from reward_learning_ros.nodes.installed_interfaces import (
     MissingInterfaceError,

@@ -20,7 +20,7 @@ from visualization_msgs.msg import Marker
 from reward_learning_ros import interface
 from reward_learning_ros.interface import MessageError, RecordError
 from reward_learning_ros.interface.correction import joint_name_of
-from reward_learning_ros.nodes import conversions
+from reward_learning_ros.nodes import conversions, markers
 
 SEEDS = st.integers(0, 2**32 - 1)
 IN_A_FRAME = ('plan', 'corrections', 'deformation', 'pose_reading', 'wrench_reading')
@@ -36,7 +36,7 @@ def to_message(name, record):
 
 
 def from_message(name, message, **options):
-    return getattr(conversions, f'{name}_from_message')(message, **options)
+    return getattr(interface, f'{name}_from_message')(message, **options)
 
 
 def read_without_ros(typestore, message):
@@ -274,12 +274,12 @@ def test_markers_replace_what_was_shown_and_have_unique_names():
     plan = random_records.plan(rng, count=5)
     corrections = [random_records.correction(rng, count=5) for _ in range(3)]
     scene = [random_records.scene_object(rng) for _ in range(3)]
-    message = conversions.marker_array(
+    message = markers.marker_array(
         [
-            *conversions.plan_markers(plan),
-            *conversions.ideal_markers(plan),
-            *conversions.correction_markers(plan, corrections),
-            *conversions.scene_markers(plan.frame_id, scene),
+            *markers.plan_markers(plan),
+            *markers.ideal_markers(plan),
+            *markers.correction_markers(plan, corrections),
+            *markers.scene_markers(plan.frame_id, scene),
         ]
     )
     received = deserialize_message(serialize_message(message), type(message))
@@ -309,7 +309,7 @@ def test_arrows_go_from_the_plan_to_the_corrected_waypoints():
         random_records.correction(rng, count=5), delta_positions=deltas
     )
     large = np.linalg.norm(correction.delta_positions, axis=1) >= 0.001
-    arrows = conversions.correction_markers(plan, [correction])
+    arrows = markers.correction_markers(plan, [correction])
     found = np.array([[(p.x, p.y, p.z) for p in arrow.points] for arrow in arrows])
     np.testing.assert_array_equal(found[:, 0], plan.positions[large])
     np.testing.assert_array_equal(
@@ -321,7 +321,7 @@ def test_corrections_of_another_plan_are_not_drawn_on_it():
     rng = np.random.default_rng(0)
     plan = random_records.plan(rng, count=5)
     with pytest.raises(RecordError, match=r'4 waypoints.*must have 5'):
-        conversions.correction_markers(plan, [random_records.correction(rng, count=4)])
+        markers.correction_markers(plan, [random_records.correction(rng, count=4)])
 
 
 @pytest.mark.parametrize(('is_old', 'state'), [(True, 'approaching'), (False, 'homing')])

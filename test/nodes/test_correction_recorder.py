@@ -22,7 +22,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from reward_learning_ros.nodes import arm_sources, names
-from reward_learning_ros.nodes.conversions.basics import time_message
+from reward_learning_ros.nodes.conversions import time_message
 from reward_learning_ros.nodes.correction_recorder import CorrectionRecorderNode
 from reward_learning_ros.parameters import ParameterError
 from reward_learning_ros.sensing.samples import NANOSECONDS, Arrivals, Stream

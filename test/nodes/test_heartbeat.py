@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reward_learning_ros.nodes.heartbeat import Heartbeat, HeartbeatWatch
+from reward_learning_ros.nodes.running import Heartbeat, HeartbeatWatch
 
 
 def test_a_node_that_was_started_anew_is_missed_once_however_soon_it_is_back(ros):

@@ -7,7 +7,7 @@ import pytest
 
 from reward_learning_ros.interface import PassCorrections, Plan
 from reward_learning_ros.interface.records import RecordError
-from reward_learning_ros.nodes.conversions import correction_markers
+from reward_learning_ros.nodes.markers import correction_markers
 
 
 @pytest.fixture

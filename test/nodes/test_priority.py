@@ -15,7 +15,7 @@ import json
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from reward_learning_ros.nodes.priority import raise_priority
+from reward_learning_ros.nodes.running import raise_priority
 
 end = threading.Event()
 thread = threading.Thread(target=end.wait)

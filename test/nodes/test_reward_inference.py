@@ -27,21 +27,21 @@ from reward_learning_ros.interface import (
     PlaybackStatus,
     RecorderStatus,
     data_digest,
+    diagnostic_report_from_message,
+    inference_status_from_message,
+    plan_from_message,
+    theta_samples_from_message,
+    theta_summary_from_message,
 )
 from reward_learning_ros.learning import Learner, LearningParameters, ToolPaths, learn
 from reward_learning_ros.learning.inference_result import tool_paths_of
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
     corrections_to_message,
-    diagnostic_report_from_message,
-    inference_status_from_message,
     inference_status_to_message,
-    plan_from_message,
     plan_to_message,
     playback_status_to_message,
     recorder_status_to_message,
-    theta_samples_from_message,
-    theta_summary_from_message,
 )
 from reward_learning_ros.nodes.reward_inference import RewardInferenceNode
 from reward_learning_ros.recording.bag_writer import BagWriter

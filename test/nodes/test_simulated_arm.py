@@ -16,15 +16,15 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.interface import JointTrajectory
-from reward_learning_ros.nodes import arm_names, names
-from reward_learning_ros.nodes.conversions import (
+from reward_learning_ros.interface import (
+    JointTrajectory,
     joint_reading_from_message,
-    joint_trajectory_to_message,
     pose_reading_from_message,
     wrench_reading_from_message,
 )
-from reward_learning_ros.nodes.packed_messages import PackedMessage, marks, stamp_bytes
+from reward_learning_ros.nodes import arm_names, names
+from reward_learning_ros.nodes.conversions import joint_trajectory_to_message
+from reward_learning_ros.nodes.franka_robot_state import PackedMessage, marks, stamp_bytes
 from reward_learning_ros.nodes.simulated_arm import CycleLoop, SimulatedArmNode
 from reward_learning_ros.parameters import ParameterError
 

@@ -10,12 +10,12 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from helpers.arm_ros import ArmAndPlayback
 from nav_msgs.msg import Path
 
-from reward_learning_ros.interface import ParticipantState
-from reward_learning_ros.nodes import names
-from reward_learning_ros.nodes.conversions import (
+from reward_learning_ros.interface import (
+    ParticipantState,
     participant_status_from_message,
     plan_from_message,
 )
+from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.running import events_executor
 from reward_learning_ros.nodes.simulated_participant import SimulatedParticipantNode
 

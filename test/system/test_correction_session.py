@@ -18,15 +18,15 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 
-from reward_learning_ros.interface import PlaybackState
-from reward_learning_ros.nodes import arm_names, names
-from reward_learning_ros.nodes.conversions import (
+from reward_learning_ros.interface import (
+    PlaybackState,
     contact_from_message,
     corrections_from_message,
     diagnostic_report_from_message,
-    plan_to_message,
     playback_status_from_message,
 )
+from reward_learning_ros.nodes import arm_names, names
+from reward_learning_ros.nodes.conversions import plan_to_message
 
 pytestmark = pytest.mark.timeout(600)
 

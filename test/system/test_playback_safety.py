@@ -20,10 +20,10 @@ from std_srvs.srv import SetBool, Trigger
 
 from reward_learning_ros.arm.description import franka_arm
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.interface import Plan, PlaybackState
+from reward_learning_ros.interface import Plan, PlaybackState, playback_status_from_message
 from reward_learning_ros.nodes import arm_names, names
-from reward_learning_ros.nodes.conversions import plan_to_message, playback_status_from_message
-from reward_learning_ros.nodes.polled_subscription import SAMPLES_QOS
+from reward_learning_ros.nodes.conversions import plan_to_message
+from reward_learning_ros.nodes.polling import SAMPLES_QOS
 from reward_learning_ros.playback.requests import MAX_REQUEST_AGE_SEC
 from tools.repeat import busy
 

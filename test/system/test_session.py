@@ -13,8 +13,8 @@ from helpers.sessions import DEADLINE_SEC, OperatedSession
 from rosbags.highlevel import AnyReader
 from std_msgs.msg import Float64MultiArray
 
+from reward_learning_ros.interface import theta_summary_from_message
 from reward_learning_ros.nodes import names
-from reward_learning_ros.nodes.conversions import theta_summary_from_message
 from reward_learning_ros.recording.session_records import read_session
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.outcome import conclude

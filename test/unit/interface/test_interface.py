@@ -25,8 +25,8 @@ from reward_learning_ros.interface import (
     participant_status_from_message,
     recorder_status_from_message,
 )
-from reward_learning_ros.interface.correction import contact_diagnostic_of
-from reward_learning_ros.interface.status import participant_diagnostic_of, recorder_diagnostic_of
+from reward_learning_ros.interface.recorder import contact_diagnostic_of, recorder_diagnostic_of
+from reward_learning_ros.interface.status import participant_diagnostic_of
 from reward_learning_ros.interface.theta import inference_diagnostic_of
 
 MAKERS = {

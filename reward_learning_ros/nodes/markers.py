@@ -15,7 +15,7 @@ from reward_learning_ros.interface import (
     Plan,
 )
 from reward_learning_ros.interface.records import FloatArray, RecordError
-from reward_learning_ros.nodes.conversions.basics import (
+from reward_learning_ros.nodes.conversions import (
     header_message,
     point_message,
     pose_message,
