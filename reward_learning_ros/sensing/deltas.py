@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reward_learning_ros.interface.plan import Plan
+from reward_learning_ros.interface.recorder import ContactReport
 from reward_learning_ros.sensing.contact import Contact, ContactDetector, ContactOnset, Detection
 from reward_learning_ros.sensing.contact_parameters import ContactParameters
 from reward_learning_ros.sensing.displacement import (
