@@ -65,7 +65,7 @@ setup(
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (SHARE, ['package.xml']),
         (f'{SHARE}/launch', sorted(glob('launch/*.launch.py'))),
-        (f'{SHARE}/config', sorted(glob('config/*.yaml') + glob('config/*.rviz'))),
+        (f'{SHARE}/config', sorted(glob('config/*.yaml') + glob('config/*.rviz') + glob('config/*.json'))),
         (f'{SHARE}/config/tasks', sorted(glob('config/tasks/*.yaml'))),
         (f'{SHARE}/config/questionnaires', sorted(glob('config/questionnaires/*.yaml'))),
     ],

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tools.documents import pages
+from tools.documents import notebooks, pages
 from tools.pins import ROOT
 
 DOCS = ROOT / 'docs'
@@ -22,8 +22,10 @@ PAGES = {
     'README.md': 'index.md',
 }
 
-_GENERATED = re.compile(r'^<!-- generated: ([a-z-]+) -->$', re.MULTILINE)
+# Where something is generated.
+MARK = re.compile(r'^<!-- generated: ([a-z-]+) -->$', re.MULTILINE)
 _FILE = re.compile(r'^<!-- file: (\S+) -->$', re.MULTILINE)
+_NOTEBOOK = re.compile(r'^<!-- notebook: (\S+) -->$', re.MULTILINE)
 _LINK = re.compile(r'\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)')
 _MERMAID = re.compile(r'^```mermaid\n.*?^```\n', re.MULTILINE | re.DOTALL)
 
@@ -49,8 +51,9 @@ def filled(text: str, page: Path, functions: dict[str, Callable[[], str]] | None
         KeyError: A mark has a name that nothing generates.
     """
     known = pages.FUNCTIONS if functions is None else functions
-    text = _GENERATED.sub(lambda match: known[match.group(1)](), text)
+    text = MARK.sub(lambda match: known[match.group(1)](), text)
     text = _FILE.sub(lambda match: _from_file(ROOT / match.group(1), page), text)
+    text = _NOTEBOOK.sub(lambda match: notebooks.as_markdown(ROOT / match.group(1)), text)
     # Drawn by the browser, it would need a script from the network.
     text = _MERMAID.sub(lambda match: pages.FUNCTIONS['session-states'](), text)
     return _LINK.sub(lambda match: f']({_within_site(match, page)})', text)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tools.documents import reference, states
+from tools.documents import reference, states, symptoms
 
 FUNCTIONS: dict[str, Callable[[], str]] = {
     'commands': reference.commands,
+    'errors': symptoms.all_errors,
     'parameters': reference.parameters,
     'services': reference.services,
     'session-states': states.transitions,
+    'symptoms': symptoms.page,
     'topics': reference.topics,
 }
