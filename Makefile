@@ -33,9 +33,8 @@ RESULTS = $(if $(BUILD),--output "$(BUILD)/benchmarks")
 
 .DEFAULT_GOAL := help
 .PHONY: help session console environment test test-repeat test-fresh test-interpreted \
-	test-matrix test-matrix-one bench acceptance faults fuzz soak gallery diagrams \
-	colcon lint types format \
-	size doctor pins clean docs docs-serve
+	acceptance bench clean colcon diagrams docs docs-serve doctor faults format \
+	fuzz gallery lint pins release-check size soak test-docs test-matrix test-matrix-one types
 
 # Told here, where no Python can: everything below starts with one.
 ifeq ($(shell command -v "$(PYTHON)" 2>/dev/null),)
@@ -99,6 +98,12 @@ diagrams:  ## draw the states of a session in docs/session.md, from the code
 
 docs:  ## the site of the documentation, in build/docs
 	@$(RUN) docs python -m tools.documents.build --output $(SITE)
+
+test-docs:  ## run the code of README and docs, and compare what it prints
+	@$(COMPILED) study python -m tools.documents.run_blocks $(ARGS)
+
+release-check:  ## build sdist and wheel, try them in an empty environment; uploads nothing
+	@$(RUN) release python -m tools.release_check $(ARGS)
 
 docs-serve:  ## the same, shown at http://127.0.0.1:PORT
 	@$(RUN) docs python -m tools.documents.build --output $(SITE) --serve $(PORT)

@@ -1,5 +1,6 @@
 """The ament_python build of reward_learning_ros, for colcon and for pip."""
 
+import ast
 from glob import glob
 from pathlib import Path
 
@@ -53,19 +54,33 @@ EXTRAS = {
     'colcon': ['colcon-common-extensions'],
     'docs': ['sphinx>=7', 'myst-parser>=3', 'furo', 'sphinx-copybutton'],
     'lint': ['ruff'],
+    'release': ['build', 'twine'],
     'types': ['mypy', 'types-PyYAML'],
 }
 
+
+def version() -> str:
+    """Return the version of the package, without importing it: what it needs may not be here."""
+    tree = ast.parse(Path(PACKAGE, '__init__.py').read_text(encoding='utf-8'))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], 'id', '') == '__version__':
+            return str(ast.literal_eval(node.value))
+    raise RuntimeError(f'{PACKAGE}/__init__.py has no __version__')
+
+
 setup(
     name=PACKAGE,
-    version='0.1.0',
+    version=version(),
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
     package_data={PACKAGE: ['py.typed', 'console/assets/*']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (SHARE, ['package.xml']),
         (f'{SHARE}/launch', sorted(glob('launch/*.launch.py'))),
-        (f'{SHARE}/config', sorted(glob('config/*.yaml') + glob('config/*.rviz') + glob('config/*.json'))),
+        (
+            f'{SHARE}/config',
+            sorted(glob('config/*.*')),
+        ),
         (f'{SHARE}/config/tasks', sorted(glob('config/tasks/*.yaml'))),
         (f'{SHARE}/config/questionnaires', sorted(glob('config/questionnaires/*.yaml'))),
     ],

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tools import film, model_pictures
+from tools.domains import claimed_domain
 from tools.pins import ROOT
 
 GALLERY = ROOT / 'docs' / 'gallery'
 INDEX = 'README.md'
 # What all pictures together may weigh in the repository.
-MOST_BYTES = 1_500_000
+MOST_BYTES = 3_000_000
 SEED = 3
+# The session of which a film is made.
+FILMED = ('--task', 'reach', '--seed', '3', '--max-passes', '2')
 # The session that is shown: a person of this rationality corrects so often.
 SESSION_TASK, SESSION_BETA, SESSION_CORRECTIONS = 'press', 20.0, 5
 # Those with physics simulate a library the first time, which takes minutes.
@@ -37,17 +44,27 @@ class Picture:
     title: str
     caption: str
     draw: Callable[[Path], None]
+    suffix: str = '.svg'
 
     @property
     def file(self) -> str:
         """Its name in the gallery."""
-        return f'{self.name}.svg'
+        return f'{self.name}{self.suffix}'
 
 
 def pictures() -> Iterator[Picture]:
-    """Yield all pictures, the session first."""
+    """Yield all pictures, the film of a session first."""
+    yield Picture(
+        'session',
+        'A session',
+        'A simulated person teaches the simulated arm: its plan, their pushes, the next plan, and '
+        'θ beside it, four times as fast as the arm moves.',
+        _draw_film,
+        '.gif',
+    )
     yield from _session_pictures()
     yield from _example_pictures()
+    yield from _model_pictures()
     for name in TASKS:
         yield Picture(
             f'task_{name}',
@@ -156,6 +173,33 @@ def _example_pictures() -> Iterator[Picture]:
     )
 
 
+def _model_pictures() -> Iterator[Picture]:
+    from reward_learning_ros.figures.figure_style import publication_style, save_figure
+
+    for name, title, figure in model_pictures.pictures():
+
+        def write(path: Path, figure: Any = figure) -> None:
+            with publication_style():
+                save_figure(figure, path)
+
+        caption = (
+            'The cup of the working example; [the model in pictures](../model.md) explains it.'
+        )
+        yield Picture(name, title, caption, write)
+
+
+def _draw_film(path: Path) -> None:
+    """Run a session of the simulated arm, and make a film of its recording."""
+    with tempfile.TemporaryDirectory() as folder, claimed_domain() as domain:
+        subprocess.run(
+            [sys.executable, '-m', 'reward_learning_ros.cli', 'session', *FILMED],
+            cwd=folder,
+            env={**os.environ, 'ROS_DOMAIN_ID': str(domain), 'PYTHONPATH': str(ROOT)},
+            check=True,
+        )
+        film.make(Path(folder) / 'sessions' / 'demo' / 'p01' / '001', path)
+
+
 def _draw_task(name: str, path: Path) -> None:
     import numpy as np
 
@@ -178,7 +222,8 @@ def main(arguments: list[str] | None = None) -> int:
     for picture in pictures():
         path = folder / picture.file
         picture.draw(path)
-        path.write_text(shortened(path.read_text(encoding='utf-8')), encoding='utf-8')
+        if picture.suffix == '.svg':
+            path.write_text(shortened(path.read_text(encoding='utf-8')), encoding='utf-8')
         print(path)
         page.append(
             f'## {picture.title}\n\n![{picture.title}]({picture.file})\n\n{picture.caption}\n'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from reward_learning_ros.figures.figure_style import (
     PURPLE,
     new_figure,
     publication_style,
-    save_figure,
 )
 
 Array = NDArray[np.float64]
@@ -32,7 +30,7 @@ _BETA = 2.0
 # One correction, and three small ones, in radians.
 _CORRECTED = 0.9
 _PLAN = np.pi / 4
-_STEPS = (_PLAN, 0.95, 1.1, 1.25)
+_STEPS = (_PLAN, 0.65, 0.52, 0.4)
 _EFFORT = 12.0
 # What a push costs besides its length.
 _BOTHER = 2.0
@@ -45,13 +43,6 @@ def pictures() -> Iterator[tuple[str, str, Any]]:
         yield 'model_dependence', 'Corrections that build on each other', _dependence()
         yield 'model_silence', 'What silence tells', _silence()
         yield 'model_beta', 'How reliably people choose', _reliability()
-
-
-def write(folder: Path) -> None:
-    """Write all of them."""
-    for name, _, figure in pictures():
-        with publication_style():
-            save_figure(figure, folder / f'{name}.svg')
 
 
 def rewards() -> Array:

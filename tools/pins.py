@@ -39,6 +39,7 @@ LAYERS = {
     'types': Layer('types', (SESSION,)),
     'docs': Layer('docs', (SESSION,)),
     'lint': Layer('lint'),
+    'release': Layer('release'),
 }
 ROS_PACKAGES = (
     'rclpy',

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import setuptools  # noqa: F401  gives Python 3.12 and later their distutils back
+import yaml
 from catkin_pkg.changelog import Changelog, populate_changelog_from_rst
 from catkin_pkg.package import Package, parse_package
 from catkin_pkg.package_version import get_forthcoming_label, rename_section
@@ -142,6 +143,8 @@ def test_every_entry_point_leads_to_a_function(setup):
 
 def test_one_version_stands_everywhere(manifest, setup):
     assert manifest.version == setup.get_version() == reward_learning_ros.__version__
+    citation = yaml.safe_load((ROOT / 'CITATION.cff').read_text(encoding='utf-8'))
+    assert citation['version'] == manifest.version
 
 
 def test_one_licence_and_maintainer_stand_everywhere(manifest, setup):
