@@ -103,7 +103,7 @@ test-docs:  ## run the code of README and docs, and compare what it prints
 	@$(COMPILED) study python -m tools.documents.run_blocks $(ARGS)
 
 release-check:  ## build sdist and wheel, try them in an empty environment; uploads nothing
-	@$(RUN) release python -m tools.release_check $(ARGS)
+	@$(RUN) lint python -m tools.release_check $(ARGS)
 
 docs-serve:  ## the same, shown at http://127.0.0.1:PORT
 	@$(RUN) docs python -m tools.documents.build --output $(SITE) --serve $(PORT)

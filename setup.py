@@ -54,7 +54,6 @@ EXTRAS = {
     'colcon': ['colcon-common-extensions'],
     'docs': ['sphinx>=7', 'myst-parser>=3', 'furo', 'sphinx-copybutton'],
     'lint': ['ruff'],
-    'release': ['build', 'twine'],
     'types': ['mypy', 'types-PyYAML'],
 }
 

@@ -39,7 +39,6 @@ LAYERS = {
     'types': Layer('types', (SESSION,)),
     'docs': Layer('docs', (SESSION,)),
     'lint': Layer('lint'),
-    'release': Layer('release'),
 }
 ROS_PACKAGES = (
     'rclpy',

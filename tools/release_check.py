@@ -34,9 +34,12 @@ def main(arguments: list[str] | None = None) -> int:
         work = Path(folder)
         built = options.keep.absolute() if options.keep else work / 'dist'
         try:
-            _run([sys.executable, '-m', 'build', '--no-isolation', '--outdir', str(built)], ROOT)
+            # Only a release needs these two, so no layer holds them.
+            builder = _empty_environment(work / 'builder')
+            _run([builder, '-m', 'pip', 'install', '--quiet', 'build', 'twine'], work)
+            _run([builder, '-m', 'build', '--outdir', str(built), str(ROOT)], work)
             packages = sorted(str(path) for path in built.iterdir())
-            _run([sys.executable, '-m', 'twine', 'check', '--strict', *packages], work)
+            _run([builder, '-m', 'twine', 'check', '--strict', *packages], work)
             python = _empty_environment(work / 'venv')
             (wheel,) = built.glob('*.whl')
             _run([python, '-m', 'pip', 'install', '--quiet', str(wheel)], work)
