@@ -69,7 +69,7 @@ def test_a_link_to_a_file_with_a_page_leads_to_the_page():
 
 
 def test_a_block_without_a_language_is_refused(tmp_path):
-    with pytest.raises(DocumentError, match=r'page\.md:1'):
+    with pytest.raises(DocumentError, match=r'page\.md:2'):
         read(page(tmp_path, '```\nrm -rf /\n```\n'))
 
 
