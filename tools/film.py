@@ -17,12 +17,8 @@ from numpy.typing import NDArray
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.interface import PlaybackState
 from reward_learning_ros.recording.bag_reader import BagReader
-from reward_learning_ros.recording.session_records import (
-    SessionRecords,
-    read_record,
-    records_of,
-)
-from reward_learning_ros.recording.session_topics import POSE, STATUS, SessionTopics
+from reward_learning_ros.recording.session_records import SessionRecording, session_of
+from reward_learning_ros.recording.session_topics import POSE, SessionTopics
 from reward_learning_ros.tasks import load_task
 
 Array = NDArray[np.float64]
@@ -96,15 +92,15 @@ def make(session: Path, path: Path) -> None:
     _compress(path)
 
 
-def read(session: Path) -> tuple[list[Motion], SessionRecords]:
+def read(session: Path) -> tuple[list[Motion], SessionRecording]:
     """Return how each plan was played, and what was said beside it."""
     with BagReader(session) as bag:
         topics = SessionTopics(bag.path, bag.topics, {})
-        records = records_of(bag, topics)
-        poses, forces, status = _streams(bag, topics)
-    plans = {plan.stamp_ns: plan for plan in records.plans}
+        records = session_of(bag, topics)
+        poses, forces = _streams(bag, topics)
+    plans = {plan.stamp_ns: plan for plan in records.distinct_plans}
     motions = []
-    for stamp_ns, (start_ns, end_ns) in _playing(status).items():
+    for stamp_ns, (start_ns, end_ns) in _playing(records).items():
         inside = (poses[0] >= start_ns) & (poses[0] <= end_ns)
         times_ns = poses[0][inside]
         last = np.searchsorted(forces[0], times_ns, side='right') - 1
@@ -121,18 +117,12 @@ def read(session: Path) -> tuple[list[Motion], SessionRecords]:
     return motions, records
 
 
-def _streams(bag: BagReader, topics: SessionTopics) -> tuple[Any, Any, list[tuple[int, Any]]]:
-    pose, told = topics[POSE].name, topics[STATUS].name
+def _streams(bag: BagReader, topics: SessionTopics) -> tuple[Any, Any]:
+    pose = topics[POSE].name
     wrench = next(name for name in bag.topics if name.endswith('person/wrench'))
     rows: dict[str, list[tuple[int, float, float, float]]] = {pose: [], wrench: []}
-    status: list[tuple[int, Any]] = []
-    for message in bag.messages([pose, told, wrench]):
+    for message in bag.messages([pose, wrench]):
         name = message.topic.name
-        if name == told:
-            record = read_record(STATUS, message, [])
-            if record is not None:
-                status.append((message.time_ns, record))
-            continue
         content = message.decoded()
         vector = content.pose.position if name == pose else content.wrench.force
         rows[name].append((message.time_ns, vector.x, vector.y, vector.z))
@@ -143,16 +133,17 @@ def _streams(bag: BagReader, topics: SessionTopics) -> tuple[Any, Any, list[tupl
         times_ns = np.array([row[0] for row in rows[name]], dtype=np.int64)
         return times_ns, np.array([row[1:] for row in rows[name]], dtype=np.float64)
 
-    return stream(pose), stream(wrench), status
+    return stream(pose), stream(wrench)
 
 
-def _playing(status: list[tuple[int, Any]]) -> dict[int, tuple[int, int]]:
+def _playing(records: SessionRecording) -> dict[int, tuple[int, int]]:
     """Return from when to when each plan was played, by its stamp."""
     found: dict[int, tuple[int, int]] = {}
-    for time_ns, record in status:
-        if record.state is PlaybackState.PLAYING:
-            start_ns, _ = found.get(record.plan_stamp_ns, (time_ns, 0))
-            found[record.plan_stamp_ns] = (start_ns, time_ns)
+    for heard in records.playback:
+        if heard.record.state is PlaybackState.PLAYING:
+            stamp_ns = heard.record.plan_stamp_ns
+            start_ns, _ = found.get(stamp_ns, (heard.time_ns, 0))
+            found[stamp_ns] = (start_ns, heard.time_ns)
     return found
 
 
@@ -160,7 +151,7 @@ class _Stage:
     """The picture that is changed from frame to frame: two views of the scene, and θ."""
 
     def __init__(
-        self, figure: Any, task: Task, motions: list[Motion], records: SessionRecords
+        self, figure: Any, task: Task, motions: list[Motion], records: SessionRecording
     ) -> None:
         from reward_learning_ros.figures import scene_pictures as scenes
         from reward_learning_ros.figures.figure_style import BLUE, GREY, ORANGE, VERMILION
@@ -188,14 +179,13 @@ class _Stage:
             self._lines.append((view, before, plan, done, push, tool))
         self._weights = panels[2]
         self._names = task.feature_names
-        self._wanted = None if records.participant is None else records.participant.theta
+        self._wanted = records.participant[-1].record.theta if records.participant else None
         self._draw_weights(None)
 
     def begin(self, number: int) -> None:
         """Show the plan of a pass before it is played."""
         motion = self._motions[number]
-        earlier = [theta for time, theta in self._records.thetas if time < motion.times_ns[0]]
-        self._draw_weights(earlier[-1] if earlier else None)
+        self._draw_weights(self._theta_at(int(motion.times_ns[0])))
         for view, before, plan, done, push, tool in self._lines:
             if number:
                 before.set_data(*self._motions[number - 1].plan[:, view.axes].T)
@@ -217,23 +207,25 @@ class _Stage:
             tool.set_data(*here[:, None])
             start = here - _ARROW_M_N * force[view.axes]
             push.set_data(*(np.stack([start, here]).T if is_pushed else ([], [])))
-        told = [theta for time, theta in self._records.thetas if time <= motion.times_ns[sample]]
-        if told:
-            self._draw_weights(told[-1])
+        self._draw_weights(self._theta_at(int(motion.times_ns[sample])))
         doing = 'a person pushes it' if is_pushed else 'the arm plays its plan'
         self._title.set_text(f'pass {self._number + 1}: {doing}')
 
     def end(self) -> None:
         """Show what was learned in the end."""
         if self._records.thetas:
-            self._draw_weights(self._records.thetas[-1][1])
-        last, first = self._records.plans[-1].positions, self._motions[0].plan
+            self._draw_weights(self._records.thetas[-1].record)
+        last, first = self._records.distinct_plans[-1].positions, self._motions[0].plan
         for view, before, plan, done, push, tool in self._lines:
             before.set_data(*first[:, view.axes].T)
             plan.set_data(*last[:, view.axes].T)
             for line in (done, push, tool):
                 line.set_data([], [])
         self._title.set_text('the first plan (dotted), and the last')
+
+    def _theta_at(self, time_ns: int) -> Any:
+        told = [heard.record for heard in self._records.thetas if heard.time_ns <= time_ns]
+        return told[-1] if told else None
 
     def _draw_weights(self, theta: Any) -> None:
         from reward_learning_ros.figures.figure_style import BLUE, VERMILION
