@@ -6,10 +6,10 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from launch import LaunchDescription
-from reward_learning_ros.parameters import specifications
-from reward_learning_ros.session.node_parameters.simulated_arm import (
+from reward_learning_ros.arm.simulation_parameters import (
     SimulatedArmParameters,
 )
+from reward_learning_ros.parameters import specifications
 
 ARGUMENTS = ('prefix', 'hand', 'scene', 'controller', 'seed', 'clock', 'speed')
 

@@ -30,10 +30,10 @@ from reward_learning_ros.arm.franka import (
     write_controllers,
 )
 from reward_learning_ros.parameters import from_texts, specifications, text_of
-from reward_learning_ros.session.bringup import require_release
-from reward_learning_ros.session.node_parameters.trajectory_playback import (
+from reward_learning_ros.playback.configuration import (
     TrajectoryPlaybackParameters,
 )
+from reward_learning_ros.session.supervisor import require_release
 
 PARAMETERS = specifications(TrajectoryPlaybackParameters)
 THRESHOLDS = {name: PARAMETERS[name] for name in THRESHOLD_NAMES}

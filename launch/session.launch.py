@@ -9,8 +9,7 @@ from launch.substitutions import LaunchConfiguration
 
 from launch import LaunchDescription
 from reward_learning_ros.parameters import from_texts, specifications, text_of
-from reward_learning_ros.session.command import session_words
-from reward_learning_ros.session.session_parameters import SessionParameters
+from reward_learning_ros.session.session_parameters import SessionParameters, session_words
 
 RESUME = 'resume'
 # How long the supervisor may take to end everything, with the bringup of a real arm and a report,

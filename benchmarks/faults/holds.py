@@ -31,7 +31,7 @@ from reward_learning_ros.arm.description import RobotMode
 from reward_learning_ros.arm.kinematics import Kinematics
 from reward_learning_ros.interface import PlaybackState
 from reward_learning_ros.nodes import arm_names, names
-from reward_learning_ros.session.node_parameters.trajectory_playback import (
+from reward_learning_ros.playback.configuration import (
     TrajectoryPlaybackParameters,
 )
 from tools.repeat import busy

@@ -12,11 +12,11 @@ from std_srvs.srv import SetBool, Trigger
 
 from benchmarks.faults.station import ARM, PLAYBACK, Station, StuckError
 from reward_learning_ros.arm.description import FR3
+from reward_learning_ros.arm.simulation_parameters import SIMULATED
 from reward_learning_ros.interface import Plan, PlaybackState
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import plan_to_message
 from reward_learning_ros.session.description import NodeDescription
-from reward_learning_ros.session.node_parameters.simulated_arm import SIMULATED
 
 Array = NDArray[np.float64]
 

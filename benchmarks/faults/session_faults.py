@@ -22,10 +22,10 @@ from benchmarks.faults.session_station import KILL, KILLED, SessionStation
 from benchmarks.faults.station import ARM
 from reward_learning_ros.core.cores import available_cores
 from reward_learning_ros.nodes import names
-from reward_learning_ros.session.description import RECORDER
-from reward_learning_ros.session.node_parameters.trajectory_playback import (
+from reward_learning_ros.playback.configuration import (
     TrajectoryPlaybackParameters,
 )
+from reward_learning_ros.session.description import RECORDER
 from tools.repeat import busy
 
 # How long a fault lasts; whatever waits for a node waits for less.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reward_learning_ros.cli._findings import Finding
-from reward_learning_ros.cli._progress import progress_bar
+from reward_learning_ros.cli._recorded import progress_bar
 
 NAME = 'contact thresholds'
 # Starting Python, finding the arm on a busy machine.

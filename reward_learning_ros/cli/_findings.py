@@ -13,7 +13,7 @@ from typing import Any
 
 from reward_learning_ros.core.errors import install_command
 from reward_learning_ros.parameters.shared import FRANKA, SIMULATED
-from reward_learning_ros.session.ros_distribution import (
+from reward_learning_ros.session.folder import (
     SUPPORTED_DISTRIBUTIONS,
     wheel_distribution,
 )
@@ -148,7 +148,7 @@ def franka_finding(arm: str) -> Finding | None:
     if arm != FRANKA:
         return None
     from reward_learning_ros.arm.franka import FrankaReleaseError, check_release
-    from reward_learning_ros.session.bringup import installed_release
+    from reward_learning_ros.session.supervisor import installed_release
 
     name = 'franka_ros2'
     try:

@@ -6,7 +6,7 @@ import argparse
 import json
 from dataclasses import dataclass
 
-from reward_learning_ros.cli._progress import ParallelParameters, progress_bar
+from reward_learning_ros.cli._recorded import ParallelParameters, progress_bar
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments, parameter

@@ -11,7 +11,7 @@ import json
 
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments, to_mapping
-from reward_learning_ros.session.node_parameters.console import ConsoleParameters
+from reward_learning_ros.session.node_parameters import ConsoleParameters
 
 NAME = 'console'
 HELP = 'the page in the browser: run a session, watch it, pull the simulated arm'

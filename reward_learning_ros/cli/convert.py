@@ -108,7 +108,7 @@ def _write_spoken(source: Path, target: Path, table: str) -> list[Any]:
     """Write a table of answers or of marks."""
     from reward_learning_ros.recording.session_records import read_spoken
     from reward_learning_ros.recording.spoken_tables import answer_rows, mark_rows
-    from reward_learning_ros.study.tables import write_rows
+    from reward_learning_ros.study.statistics_tables import write_rows
 
     spoken = read_spoken(source)
     rows = (answer_rows if table == 'answers' else mark_rows)(spoken)

@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     if config.session:
         mark_moment(Path(config.session), mark)
     else:
-        from reward_learning_ros.cli._telling import tell
+        from reward_learning_ros.cli._asking import tell
 
         tell(mark, config.namespace, config.discovery_sec)
     when = f', {mark.ago_sec:.1f} s ago' if mark.ago_sec else ''

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reward_learning_ros.cli._progress import ParallelParameters, progress_bar
+from reward_learning_ros.cli._recorded import ParallelParameters, progress_bar
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         summarise,
     )
     from reward_learning_ros.experiments.published_parameters import PublishedParameters
-    from reward_learning_ros.study.tables import check_table, write_rows
+    from reward_learning_ros.study.statistics_tables import check_table, write_rows
 
     parameters = from_arguments(PublishedParameters, options)
     parallel = from_arguments(ParallelParameters, options)
@@ -98,7 +98,7 @@ def _print_defects(defects: tuple[Defect, ...]) -> None:
 
 
 def _print(recordings: int, defects: tuple[Defect, ...], lines: list[Line]) -> None:
-    from reward_learning_ros.core.words import counted
+    from reward_learning_ros.core.text import counted
 
     _print_defects(defects)
     print(f'{counted(recordings, "recording")}, mean ‖θ − θ̂‖ ± standard error:')

@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         RewardLearningError: The options are wrong, or the only recording cannot be used.
     """
-    from reward_learning_ros.cli._progress import progress_bar
+    from reward_learning_ros.cli._recorded import progress_bar
 
     topics = topics_of(options)
     given = _given(options)
@@ -201,7 +201,7 @@ def _number(value: float) -> float | None:
 
 
 def _print(row: dict[str, Any], result: Reinference) -> None:
-    from reward_learning_ros.core.words import counted
+    from reward_learning_ros.core.text import counted
 
     parameters = result.parameters
     print(

@@ -87,7 +87,7 @@ def _run_nodes(
     """Run the nodes of a session until it has ended, and return its folder."""
     from reward_learning_ros.console.running import require_nicegui
     from reward_learning_ros.session.description import begin
-    from reward_learning_ros.session.lock import session_lock
+    from reward_learning_ros.session.folder import session_lock
     from reward_learning_ros.tasks import load_task
 
     who = f'{given.study}/{given.participant} in {Path(given.sessions).absolute()}'
@@ -138,12 +138,12 @@ def _conduct(
     from reward_learning_ros.console.opening import open_console
     from reward_learning_ros.learning.inference_result import tool_paths_of
     from reward_learning_ros.nodes.session_monitor import SessionMonitorNode
-    from reward_learning_ros.session.node_parameters.session_conductor import (
+    from reward_learning_ros.session.node_parameters import (
         NO_CONSENT,
     )
     from reward_learning_ros.session.outcome import learning_parameters
-    from reward_learning_ros.session.pass_teller import HeardOfSession, PassTeller
     from reward_learning_ros.session.processes import environment
+    from reward_learning_ros.session.session_data import HeardOfSession, PassTeller
     from reward_learning_ros.session.supervisor import Supervisor
     from reward_learning_ros.session.terminal import (
         SessionProgress,

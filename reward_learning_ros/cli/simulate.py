@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reward_learning_ros.cli._progress import (
+from reward_learning_ros.cli._recorded import (
     ParallelParameters,
     going_on_later,
     progress_bar,
@@ -168,7 +168,7 @@ def _working_example(config: SimulateParameters, output: _Output) -> dict[str, A
     from reward_learning_ros.experiments import simulation_figures as figures
     from reward_learning_ros.experiments.simulation_report import example_section
     from reward_learning_ros.experiments.working_example import working_example
-    from reward_learning_ros.study.tables import write_rows
+    from reward_learning_ros.study.statistics_tables import write_rows
 
     result = working_example(runs=config.runs, seed=config.seed)
     folder = output.folder / 'working_example'

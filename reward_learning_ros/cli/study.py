@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reward_learning_ros.cli._study_answers import ANSWERING, add_answering, run_answering
+from reward_learning_ros.cli._study_commands import ANSWERING, add_answering, run_answering
 from reward_learning_ros.core.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -149,14 +149,14 @@ def run(options: argparse.Namespace) -> int:
     elif options.action == 'status':
         _status(options, ledger)
     else:
-        from reward_learning_ros.cli._study_analysis import analyse
+        from reward_learning_ros.cli._study_commands import analyse
 
         analyse(options, ledger)
     return 0
 
 
 def _new(options: argparse.Namespace, folder: Path) -> int:
-    from reward_learning_ros.core.words import counted
+    from reward_learning_ros.core.text import counted
     from reward_learning_ros.study.ledger import PROTOCOL_FILE, Ledger
     from reward_learning_ros.study.protocol import Condition, Goal, Protocol
     from reward_learning_ros.study.tidy import wanted_theta

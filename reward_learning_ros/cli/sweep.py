@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reward_learning_ros.cli._progress import (
+from reward_learning_ros.cli._recorded import (
     ParallelParameters,
     going_on_later,
     progress_bar,
+    resolved_learning,
 )
-from reward_learning_ros.cli._recorded import resolved_learning
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import (
@@ -78,10 +78,10 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         InvalidInputError: The grid or the study cannot be used.
     """
-    from reward_learning_ros.core.words import counted
+    from reward_learning_ros.core.text import counted
     from reward_learning_ros.experiments.parameter_sweep import parse_grid, sweep
     from reward_learning_ros.recording.published_recordings import FOLDERS
-    from reward_learning_ros.study.tables import check_table, write_rows
+    from reward_learning_ros.study.statistics_tables import check_table, write_rows
 
     parallel = from_arguments(ParallelParameters, options)
     # Said before the work, not after it.

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.session.node_parameters.console import ConsoleParameters
+from reward_learning_ros.session.node_parameters import ConsoleParameters
 
 # 256 bits: nobody guesses one.
 _TOKEN_BYTES = 32

@@ -51,7 +51,7 @@ from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import mark_to_message
 from reward_learning_ros.nodes.polling import PolledSubscription
 from reward_learning_ros.nodes.ros_parameters import declare
-from reward_learning_ros.session.node_parameters.console import CONSOLE, ConsoleParameters
+from reward_learning_ros.session.node_parameters import CONSOLE, ConsoleParameters
 
 # The arm tells a thousand times a second where it is; of that the newest value is looked at.
 _NEWEST_QOS = QoSProfile(

@@ -8,9 +8,8 @@ import tempfile
 from pathlib import Path
 
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.session.command import session_words
 from reward_learning_ros.session.processes import environment
-from reward_learning_ros.session.session_parameters import SessionParameters
+from reward_learning_ros.session.session_parameters import SessionParameters, session_words
 
 # How much of what a session said last is told when it could not begin.
 _TAIL_BYTES = 2000

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from reward_learning_ros.console.access import Role, address_of, open_tokens, token_file_of
 from reward_learning_ros.parameters import from_mapping, mapping_from_file
-from reward_learning_ros.session.node_parameters.console import CONSOLE, ConsoleParameters
+from reward_learning_ros.session.node_parameters import CONSOLE, ConsoleParameters
 from reward_learning_ros.session.session_parameters import SessionParameters
 
 # A console on a busy machine takes some seconds until it listens.

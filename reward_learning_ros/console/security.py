@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from reward_learning_ros.console.access import Role, Tokens
-from reward_learning_ros.session.node_parameters.console import ConsoleParameters
+from reward_learning_ros.session.node_parameters import ConsoleParameters
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -24,7 +24,7 @@ from reward_learning_ros.console.pages import add_pages
 from reward_learning_ros.console.security import Gate
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.nodes.running import events_executor
-from reward_learning_ros.session.node_parameters.console import ConsoleParameters
+from reward_learning_ros.session.node_parameters import ConsoleParameters
 
 # Ctrl-C ends everything within five seconds, open pages too.
 _SHUTDOWN_SEC = 1

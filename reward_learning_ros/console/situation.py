@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 from reward_learning_ros.console.snapshot import Snapshot
-from reward_learning_ros.core.words import counted
+from reward_learning_ros.core.text import counted
 from reward_learning_ros.interface import PlaybackState, SessionEnd, SessionState
 
 CONDUCTOR = 'session_conductor'

@@ -10,7 +10,7 @@ from reward_learning_ros.console.launcher import SessionLauncher
 from reward_learning_ros.console.layout import card, plain_button, text
 from reward_learning_ros.console.snapshot import Snapshot
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.session.node_parameters.session_conductor import EVERY_PASS
+from reward_learning_ros.session.node_parameters import EVERY_PASS
 from reward_learning_ros.session.session_parameters import HUMAN, SessionParameters
 
 # Their names are words; others can be started from the command line.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reward_learning_ros.parameters import from_mapping
 from reward_learning_ros.parameters.shared import SIMULATED
-from reward_learning_ros.session.node_parameters.session_conductor import EVERY_PASS
+from reward_learning_ros.session.node_parameters import EVERY_PASS
 from reward_learning_ros.session.session_parameters import SessionParameters
 from reward_learning_ros.study.desk import session_values
 from reward_learning_ros.study.ledger import PROTOCOL_FILE, Ledger, TrialRecord

@@ -1,20 +1,84 @@
-"""Features that need an outcome of physics, interpolated in a grid of simulated trajectories."""
+"""Features read off a table: an outcome of physics, interpolated in a grid."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
 from numba import types
+from numba.extending import intrinsic
 
-from reward_learning_ros.core.bound import TABLE_TYPE, TableFeatures, bind_table
 from reward_learning_ros.core.checks import whole_number
-from reward_learning_ros.core.compiled import Features
+from reward_learning_ros.core.compiled import FEATURES_SIGNATURE, JIT_ENABLED, Features
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.core.source import FeatureSource
+
+if TYPE_CHECKING:
+    from reward_learning_ros.core.compiled import Features
+
+
+class FeatureSource(ABC):
+    """Where a task's features come from, when they are needed."""
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Load or make now what is needed, instead of when it is; may take minutes, once."""
+
+    @abstractmethod
+    def compiled(self) -> Features:
+        """Return the features as kernels call them; not finite outside the trajectory space."""
+
+    @abstractmethod
+    def evaluate(self, trajectories: np.ndarray) -> np.ndarray:
+        """Return finite features (…, d) of trajectories (…, n, m) that happened."""
+
+
+TABLE_TYPE = types.float64[::1]
+TABLE_SIGNATURE = types.void(TABLE_TYPE, types.float64[:, ::1], types.float64[::1])
+
+TableFeatures = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
+
+
+def table_kernel(function: TableFeatures) -> TableFeatures:
+    """Compile a function `(table, trajectory, out)`, kept in the cache on disk."""
+    compiled: TableFeatures = numba.njit(
+        TABLE_SIGNATURE, cache=True, nogil=True, error_model='numpy'
+    )(function)
+    return compiled
+
+
+@intrinsic
+def _as_pointer(typing_context: Any, address: Any) -> Any:
+    """Read a whole number as the address of numbers."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(types.float64)(address), generate
+
+
+def bind_table(kernel: TableFeatures, table: np.ndarray) -> Features:
+    """Return features that read a table (L,) of numbers.
+
+    A table is too large to be compiled in as a constant, so its address is; the table lives as
+    long as the features do and must not change.
+    """
+    kept = np.ascontiguousarray(table, dtype=np.float64)
+    if not JIT_ENABLED:
+        return lambda trajectory, out: kernel(kept, trajectory, out)
+    address, length = kept.ctypes.data, len(kept)
+
+    def features(trajectory: np.ndarray, out: np.ndarray) -> None:
+        kernel(numba.carray(_as_pointer(address), (length,)), trajectory, out)
+
+    bound: Any = numba.njit(FEATURES_SIGNATURE, error_model='numpy')(features)
+    bound.table = kept
+    return bound  # type: ignore[no-any-return]
+
 
 # More dimensions would need more nodes than can be simulated.
 MAX_DIMENSIONS = 4

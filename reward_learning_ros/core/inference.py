@@ -12,12 +12,11 @@ import numpy as np
 
 from reward_learning_ros.core.checks import whole_number
 from reward_learning_ros.core.compiled import LogPrior, compile_log_prior, flat_log_prior
-from reward_learning_ros.core.convergence import bulk_sample_size, rank_r_hat
 from reward_learning_ros.core.cores import available_cores
 from reward_learning_ros.core.domain import BOX, ThetaDomain
 from reward_learning_ros.core.errors import CancelledError
 from reward_learning_ros.core.human_model import ZERO, Evidence, HumanModel, gather_evidence
-from reward_learning_ros.core.posterior import Posterior
+from reward_learning_ros.core.posterior import Posterior, bulk_sample_size, rank_r_hat
 from reward_learning_ros.core.samplers.base import Chain, Problem, Sampler, Settings
 from reward_learning_ros.core.samplers.library_evidence import gather_library_evidence
 from reward_learning_ros.core.samplers.library_sampling import find_library_method

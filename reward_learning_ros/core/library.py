@@ -23,7 +23,7 @@ import numpy as np
 
 from reward_learning_ros.core.compiled import Features, features_kernel
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
-from reward_learning_ros.core.source import FeatureSource
+from reward_learning_ros.core.grid import FeatureSource
 
 # A change of how files are laid out makes all older ones foreign.
 FORMAT = 1

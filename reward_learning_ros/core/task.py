@@ -12,8 +12,8 @@ import numpy as np
 from reward_learning_ros.core.checks import finite_array, number_between, positive_number
 from reward_learning_ros.core.domain import ThetaDomain
 from reward_learning_ros.core.errors import InvalidInputError
+from reward_learning_ros.core.grid import FeatureSource
 from reward_learning_ros.core.scenery import Prediction, SceneObject
-from reward_learning_ros.core.source import FeatureSource
 
 if TYPE_CHECKING:
     from reward_learning_ros.core.library import TrajectoryLibrary

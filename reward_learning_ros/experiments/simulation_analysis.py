@@ -16,11 +16,12 @@ from reward_learning_ros.experiments.budget import METHODS, ONE_AUXILIARY
 from reward_learning_ros.experiments.rows import Row, Timing
 from reward_learning_ros.experiments.simulations import EXACT
 from reward_learning_ros.study.mixed_model import MixedModel, fit_mixed_model
-from reward_learning_ros.study.power import Plan, plan_study
 from reward_learning_ros.study.statistics import (
     Comparison,
     Effect,
+    Plan,
     paired_comparison,
+    plan_study,
     repeated_measures_anova,
     with_holm,
 )

@@ -23,8 +23,8 @@ from reward_learning_ros.study.statistics_tables import (
     comparisons_table,
     effects_table,
     model_table,
+    write_rows,
 )
-from reward_learning_ros.study.tables import write_rows
 
 
 def write_analysis(analysis: Analysis, folder: Path) -> None:

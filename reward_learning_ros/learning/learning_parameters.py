@@ -14,12 +14,15 @@ from reward_learning_ros.parameters import (
     specifications,
 )
 from reward_learning_ros.parameters.shared import (
+    AT_ONCE,
+    BETWEEN_PASSES,
     PAPER,
     beta_parameter,
     dependence_parameter,
     human_model_parameter,
     method_parameter,
     motor_noise_parameter,
+    replan_parameter,
     silence_parameter,
 )
 from reward_learning_ros.playback.configuration import PlaybackParameters
@@ -188,3 +191,23 @@ def parameters_as_recorded(mapping: Mapping[str, Any]) -> LearningParameters:
 def _softened(task: Task, motor_noise_m: float) -> Task:
     """Keep softened tasks: each compiles its features."""
     return task.softened(motor_noise_m)
+
+
+__all__ = ['AT_ONCE', 'BETWEEN_PASSES', 'RewardInferenceParameters']
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardInferenceParameters(LearningParameters):
+    """What is learned, how, and when the plan is replaced."""
+
+    replan: str = replan_parameter()
+    infers_ahead: bool = parameter(
+        True,
+        description='Whether it is inferred during a pass, once for all that was told, what '
+        'follows if nobody pushes any more: then the next plan is there when the pass ends',
+    )
+    bag: str = parameter(
+        '',
+        description="The session's recording: if it is there already, what was learned before is "
+        'taken from it',
+    )

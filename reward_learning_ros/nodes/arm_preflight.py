@@ -28,9 +28,9 @@ from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import NodeFinished, events_executor, run
 from reward_learning_ros.parameters import parameter
 from reward_learning_ros.parameters.shared import STOP_TORQUE_NM
+from reward_learning_ros.playback.configuration import PreflightParameters
 from reward_learning_ros.playback.preflight import (
     Check,
-    PreflightParameters,
     SignTest,
     check_command_topic,
     check_controllers,

@@ -17,7 +17,7 @@ from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import run
 from reward_learning_ros.recording.bag_reader import BagMessage, BagReader
 from reward_learning_ros.recording.problems import BagError
-from reward_learning_ros.session.node_parameters.bag_player import BagPlayerParameters
+from reward_learning_ros.session.node_parameters import BagPlayerParameters
 
 _PERIOD_SEC = 0.02
 

@@ -12,7 +12,7 @@ from rclpy.node import Node
 from reward_learning_ros.arm.franka import ACTIVE
 from reward_learning_ros.nodes import arm_names
 from reward_learning_ros.nodes.installed_interfaces import MissingInterfaceError, require_interface
-from reward_learning_ros.session.node_parameters.session_recorder import RECORDER
+from reward_learning_ros.session.node_parameters import RECORDER
 
 _PERIOD_SEC = 0.5
 # Also how long an answer stands.

@@ -55,7 +55,7 @@ from reward_learning_ros.sensing.teleoperation import (
     TwistRecord,
 )
 from reward_learning_ros.sensing.timeline import PlaybackFeed, PlaybackTimeline
-from reward_learning_ros.session.node_parameters.correction_recorder import (
+from reward_learning_ros.session.recorder_parameters import (
     CorrectionRecorderParameters,
 )
 

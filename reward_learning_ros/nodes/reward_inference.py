@@ -31,6 +31,9 @@ from reward_learning_ros.interface import (
 )
 from reward_learning_ros.interface.theta import inference_diagnostic_of
 from reward_learning_ros.learning import Corrections, InferenceResult, stamp_of
+from reward_learning_ros.learning.learning_parameters import (
+    RewardInferenceParameters,
+)
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
     diagnostic_report_to_message,
@@ -54,9 +57,6 @@ from reward_learning_ros.session.inference_manager import (
     InferenceManager,
     SessionHistory,
     Update,
-)
-from reward_learning_ros.session.node_parameters.reward_inference import (
-    RewardInferenceParameters,
 )
 
 # How often it is looked whether something was learned; a small part of what learning takes.

@@ -45,10 +45,10 @@ from reward_learning_ros.nodes.running import Heartbeat, HeartbeatWatch, NodeFin
 from reward_learning_ros.parameters.shared import SIMULATED
 from reward_learning_ros.playback.requests import RequestAges
 from reward_learning_ros.recording.bag_reader import BagReader
-from reward_learning_ros.session.node_parameters.session_conductor import (
+from reward_learning_ros.session.node_parameters import (
+    RECORDER,
     SessionConductorParameters,
 )
-from reward_learning_ros.session.node_parameters.session_recorder import RECORDER
 from reward_learning_ros.session.session_state_machine import (
     ASKING,
     Action,

@@ -12,6 +12,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64MultiArray
 
+from reward_learning_ros.arm.simulation_parameters import clock_topic
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
     InferenceStatus,
@@ -30,8 +31,7 @@ from reward_learning_ros.interface import (
 )
 from reward_learning_ros.interface.status import level_of
 from reward_learning_ros.nodes import names
-from reward_learning_ros.session.node_parameters.session_recorder import RECORDER
-from reward_learning_ros.session.node_parameters.simulated_arm import clock_topic
+from reward_learning_ros.session.node_parameters import RECORDER
 
 
 class SessionMonitorNode(Node):

@@ -18,7 +18,7 @@ from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-from reward_learning_ros.core.words import counted
+from reward_learning_ros.core.text import counted
 from reward_learning_ros.interface import Diagnostic, DiagnosticReport, Level
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import diagnostic_report_to_message
@@ -28,11 +28,11 @@ from reward_learning_ros.nodes.running import Heartbeat, events_executor, run
 from reward_learning_ros.recording.bag_writer import BagWriter
 from reward_learning_ros.recording.message_types import QualityOfService, describe_topic
 from reward_learning_ros.recording.problems import BagWriteError, UnknownTypeError
-from reward_learning_ros.session.node_parameters.session_recorder import (
+from reward_learning_ros.session.folder import ros_distribution
+from reward_learning_ros.session.node_parameters import (
     RECORDER,
     SessionRecorderParameters,
 )
-from reward_learning_ros.session.ros_distribution import ros_distribution
 
 SESSION_TOPIC_TYPES = {
     names.PLAN_TOPIC: 'nav_msgs/msg/Path',

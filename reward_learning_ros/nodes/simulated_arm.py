@@ -20,7 +20,13 @@ from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 
 from reward_learning_ros.arm.description import RobotMode
 from reward_learning_ros.arm.simulation import CYCLE_NS, SimulatedArm
-from reward_learning_ros.arm.simulation_parameters import SimulationParameters
+from reward_learning_ros.arm.simulation_parameters import (
+    CLOCK_TOPIC,
+    WALL,
+    SimulatedArmParameters,
+    SimulationParameters,
+    start_ns,
+)
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
     Diagnostic,
@@ -40,12 +46,6 @@ from reward_learning_ros.nodes.franka_robot_state import (
 from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import events_executor, run
 from reward_learning_ros.parameters import from_mapping, specifications, to_mapping
-from reward_learning_ros.session.node_parameters.simulated_arm import (
-    CLOCK_TOPIC,
-    WALL,
-    SimulatedArmParameters,
-    start_ns,
-)
 
 # How many cycles pass between two looks for commands: in real time as many milliseconds, and else
 # as many as make looking, which costs as much as a cycle, a small part of the work.

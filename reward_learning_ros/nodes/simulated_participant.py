@@ -34,12 +34,12 @@ from reward_learning_ros.nodes.polling import PolledSubscription
 from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import Heartbeat, events_executor, run
 from reward_learning_ros.participant.decisions import Participant
-from reward_learning_ros.participant.participation import Participation
-from reward_learning_ros.sensing.decoding import PoseStampedDecoder
-from reward_learning_ros.sensing.samples import DecodingError
-from reward_learning_ros.session.node_parameters.simulated_participant import (
+from reward_learning_ros.participant.participation import (
+    Participation,
     SimulatedParticipantParameters,
 )
+from reward_learning_ros.sensing.decoding import PoseStampedDecoder
+from reward_learning_ros.sensing.samples import DecodingError
 
 
 class SimulatedParticipantNode(Node):

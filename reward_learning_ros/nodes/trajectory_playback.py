@@ -48,6 +48,9 @@ from reward_learning_ros.nodes.running import (
     raise_priority,
     run,
 )
+from reward_learning_ros.playback.configuration import (
+    TrajectoryPlaybackParameters,
+)
 from reward_learning_ros.playback.drive import PlaybackRefusedError
 from reward_learning_ros.playback.motion import Now
 from reward_learning_ros.playback.pilot import MOVING
@@ -67,9 +70,6 @@ from reward_learning_ros.sensing.decoding import (
     FrankaStateDecoder,
     JointStateDecoder,
     PoseStampedDecoder,
-)
-from reward_learning_ros.session.node_parameters.trajectory_playback import (
-    TrajectoryPlaybackParameters,
 )
 
 _GRAPH_PERIOD_SEC = 0.1

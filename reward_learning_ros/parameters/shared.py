@@ -118,6 +118,9 @@ REFLEX_FORCE_N = 70.0
 LARGEST_SHIFT_M = 0.6
 # How long a watched node may be silent, before the session waits for it and playback holds.
 WATCH_TIMEOUT_SEC = 2.5
+# How the chunks of a recording may be compressed.
+NO_COMPRESSION = 'none'
+COMPRESSIONS = (NO_COMPRESSION, 'lz4', 'zstd')
 # A vector shortened to a limit must not exceed it by a rounding error.
 _ROUNDING = 1e-9
 

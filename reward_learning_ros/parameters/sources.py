@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.core.yaml_text import YamlError, read_yaml
+from reward_learning_ros.core.text import YamlError, read_yaml
 from reward_learning_ros.parameters.specification import (
     ParameterError,
     Parameters,

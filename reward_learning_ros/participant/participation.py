@@ -20,7 +20,8 @@ from reward_learning_ros.interface import (
     PlaybackState,
     PlaybackStatus,
 )
-from reward_learning_ros.participant.decisions import Intention, Participant
+from reward_learning_ros.parameters import parameter
+from reward_learning_ros.participant.decisions import Intention, Participant, ParticipantParameters
 from reward_learning_ros.participant.hand import Hand, HandParameters, min_jerk
 from reward_learning_ros.sensing.timeline import PlaybackFeed, PlaybackTimeline, planned_position_m
 
@@ -301,3 +302,21 @@ class Participation:
             self._pass.come_to(plan_time_sec)
             if self._pass.pending is None:
                 self.meant = self._pass.meant
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatedParticipantParameters(ParticipantParameters, HandParameters):
+    """What the participant wants, and how they push."""
+
+    prefix: str = parameter('fr3', description='Prefix of joints and frames')
+    hand: bool = parameter(
+        True,
+        description='Whether the Franka Hand is mounted; without it the flange is the tool',
+    )
+    rate_hz: float = parameter(
+        50.0,
+        description='How often the hand feels and pushes anew',
+        minimum=10.0,
+        maximum=1000.0,
+        unit='Hz',
+    )

@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reward_learning_ros.arm.description import JOINT_COUNT
+from reward_learning_ros.arm.franka import COMPLIANT_STIFFNESS_NM, ThresholdParameters
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
-from reward_learning_ros.parameters.shared import LARGEST_SHIFT_M, STOP_TORQUE_NM
+from reward_learning_ros.parameters.shared import (
+    LARGEST_SHIFT_M,
+    STOP_TORQUE_NM,
+    WATCH_TIMEOUT_SEC,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,3 +171,107 @@ class PlaybackParameters(Parameters):
     def hold_within_sec(self) -> float:
         """How soon the arm holds if playback dies in mid-motion."""
         return self.horizon_sec + self.brake_sec
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreflightParameters(ThresholdParameters):
+    """What the controller and the arm are set to, and what is expected of them."""
+
+    controller_stiffness_nm: tuple[float, ...] = parameter(
+        COMPLIANT_STIFFNESS_NM,
+        description='Proportional gain of each joint of the controller',
+        minimum=0.1,
+        unit='N·m/rad',
+    )
+    expected_deflection_m: float = parameter(
+        0.1,
+        description='How far a person is expected to push the tool away',
+        minimum=0.001,
+        maximum=0.5,
+        unit='m',
+    )
+    start_distance_m: float = parameter(
+        0.7,
+        description='Farthest distance of the tool from the start of a plan that is gone to',
+        minimum=0.01,
+        maximum=2.0,
+        unit='m',
+    )
+    least_state_rate_hz: float = parameter(
+        40.0,
+        description='Robot state that comes less often than this is not enough',
+        minimum=1.0,
+        maximum=1000.0,
+        unit='Hz',
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.controller_stiffness_nm) != JOINT_COUNT:
+            raise ParameterError(
+                type(self).__name__,
+                'controller_stiffness_nm',
+                self.controller_stiffness_nm,
+                f'must be {JOINT_COUNT} numbers',
+            )
+
+
+JOINT_TRAJECTORY_CONTROLLER = 'joint_trajectory_controller'
+CRISP_JOINT = 'crisp_joint'
+CRISP_POSE = 'crisp_pose'
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrajectoryPlaybackParameters(PlaybackParameters, PreflightParameters):
+    """How plans are played, on which controller, and what is looked at before."""
+
+    backend: str = parameter(
+        JOINT_TRAJECTORY_CONTROLLER,
+        description='The kind of controller that is driven',
+        choices=(JOINT_TRAJECTORY_CONTROLLER, CRISP_JOINT, CRISP_POSE),
+    )
+    controller: str = parameter(
+        'fr3_arm_controller', description='Name of the joint trajectory controller'
+    )
+    command_rate_hz: float = parameter(
+        50.0,
+        description='How often set-points are sent, and everything is checked',
+        minimum=10.0,
+        maximum=200.0,
+        unit='Hz',
+    )
+    status_rate_hz: float = parameter(
+        20.0,
+        description='How often progress is told while the arm moves',
+        minimum=1.0,
+        maximum=200.0,
+        unit='Hz',
+    )
+    realtime_priority: int = parameter(
+        20,
+        description='Priority of real-time scheduling, where it is allowed; 0 for none',
+        minimum=0,
+        maximum=99,
+        read_only=True,
+    )
+    watched_nodes: tuple[str, ...] = parameter(
+        (),
+        description='Nodes without which the arm must not move: it holds when one falls silent',
+    )
+    watch_timeout_sec: float = parameter(
+        WATCH_TIMEOUT_SEC,
+        description='How long a watched node may be silent, by the clock on the wall',
+        minimum=0.6,
+        maximum=60.0,
+        unit='s',
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if 2.0 / self.command_rate_hz + self.lead_sec > self.horizon_sec:
+            raise ParameterError(
+                type(self).__name__,
+                'command_rate_hz',
+                self.command_rate_hz,
+                f'must send twice within horizon_sec, {self.horizon_sec}',
+            )

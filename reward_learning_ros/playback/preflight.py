@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from reward_learning_ros.arm.description import JOINT_COUNT
 from reward_learning_ros.arm.franka import (
     ACTIVE,
-    COMPLIANT_STIFFNESS_NM,
     Impedance,
     ThresholdParameters,
     spawner_command,
 )
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.parameters import ParameterError, parameter
+from reward_learning_ros.playback.configuration import PreflightParameters
 from reward_learning_ros.sensing.displacement import check_sign, force_from_torque
 
 Array = NDArray[np.float64]
@@ -29,49 +28,6 @@ START_POSE = 'start pose'
 STIFFNESS = 'stiffness'
 # A force at the tool has at least this lever at one of the joints, anywhere in the workspace.
 _MIN_LEVER_M = 0.3
-
-
-@dataclass(frozen=True, kw_only=True)
-class PreflightParameters(ThresholdParameters):
-    """What the controller and the arm are set to, and what is expected of them."""
-
-    controller_stiffness_nm: tuple[float, ...] = parameter(
-        COMPLIANT_STIFFNESS_NM,
-        description='Proportional gain of each joint of the controller',
-        minimum=0.1,
-        unit='N·m/rad',
-    )
-    expected_deflection_m: float = parameter(
-        0.1,
-        description='How far a person is expected to push the tool away',
-        minimum=0.001,
-        maximum=0.5,
-        unit='m',
-    )
-    start_distance_m: float = parameter(
-        0.7,
-        description='Farthest distance of the tool from the start of a plan that is gone to',
-        minimum=0.01,
-        maximum=2.0,
-        unit='m',
-    )
-    least_state_rate_hz: float = parameter(
-        40.0,
-        description='Robot state that comes less often than this is not enough',
-        minimum=1.0,
-        maximum=1000.0,
-        unit='Hz',
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if len(self.controller_stiffness_nm) != JOINT_COUNT:
-            raise ParameterError(
-                type(self).__name__,
-                'controller_stiffness_nm',
-                self.controller_stiffness_nm,
-                f'must be {JOINT_COUNT} numbers',
-            )
 
 
 @dataclass(frozen=True, kw_only=True)

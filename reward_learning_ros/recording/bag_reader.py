@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import zstandard
 
-from reward_learning_ros.core.yaml_text import YamlError, read_yaml
+from reward_learning_ros.core.text import YamlError, read_yaml
 from reward_learning_ros.recording.bag_repair import INFORMATION, METADATA_FILE
 from reward_learning_ros.recording.blocks import MessageBlock
 from reward_learning_ros.recording.mcap_storage import McapStorage

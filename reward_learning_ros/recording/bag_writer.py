@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from reward_learning_ros.core.errors import UnknownNameError
+from reward_learning_ros.parameters.shared import COMPRESSIONS, NO_COMPRESSION
 from reward_learning_ros.recording.bag_repair import (
     METADATA_FILE,
     QOS_KEY,
@@ -20,7 +21,7 @@ from reward_learning_ros.recording.bag_repair import (
     information_of,
     metadata_texts,
 )
-from reward_learning_ros.recording.growing_mcap import COMPRESSIONS, NO_COMPRESSION, GrowingMcap
+from reward_learning_ros.recording.growing_mcap import GrowingMcap
 from reward_learning_ros.recording.message_types import Topic
 from reward_learning_ros.recording.problems import BagError, BagWriteError
 

@@ -40,6 +40,8 @@ from mcap.records import (
 )
 from mcap.writer import MCAP0_MAGIC
 
+from reward_learning_ros.parameters.shared import NO_COMPRESSION
+
 # opcode, length, channel, bytes of the entries.
 _MESSAGE_INDEX = struct.Struct('<BQHI')
 _METADATA_NAME = 'rosbag2'
@@ -167,8 +169,6 @@ def tail(contents: Contents, offset: int, bag_metadata: str) -> bytes:
     return data_end + summary + footer + checksum + MCAP0_MAGIC
 
 
-NO_COMPRESSION = 'none'
-COMPRESSIONS = (NO_COMPRESSION, 'lz4', 'zstd')
 # The fastest: what is recorded is mostly noise in the last digits, which no effort compresses.
 _ZSTD_LEVEL = 1
 

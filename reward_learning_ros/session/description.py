@@ -10,8 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from reward_learning_ros.arm.franka import STATE_BROADCASTER, THRESHOLD_NAMES
+from reward_learning_ros.arm.simulation_parameters import (
+    CLOCK_TOPIC,
+    SimulatedArmParameters,
+    clock_topic,
+)
+from reward_learning_ros.arm.simulation_parameters import (
+    SIMULATED as SIMULATED_CLOCK,
+)
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
-from reward_learning_ros.learning.learning_parameters import MODEL_KEYS
+from reward_learning_ros.learning.learning_parameters import (
+    MODEL_KEYS,
+    RewardInferenceParameters,
+)
 from reward_learning_ros.parameters import (
     Parameters,
     from_mapping,
@@ -21,44 +32,29 @@ from reward_learning_ros.parameters import (
 from reward_learning_ros.parameters.shared import FRANKA, SIMULATED
 from reward_learning_ros.parameters.sources import check_nodes
 from reward_learning_ros.participant.decisions import ParticipantParameters, wanted_theta
-from reward_learning_ros.recording.bag_writer import existing_files
-from reward_learning_ros.recording.problems import BagError
-from reward_learning_ros.session.folder import SessionFolder, open_folder
-from reward_learning_ros.session.node_parameters.console import (
-    CONSOLE,
-    ConsoleParameters,
-)
-from reward_learning_ros.session.node_parameters.correction_recorder import (
-    CorrectionRecorderParameters,
-)
-from reward_learning_ros.session.node_parameters.reward_inference import (
-    RewardInferenceParameters,
-)
-from reward_learning_ros.session.node_parameters.session_conductor import (
-    SessionConductorParameters,
-)
-from reward_learning_ros.session.node_parameters.session_recorder import (
-    RECORDER as RECORDER,
-)
-from reward_learning_ros.session.node_parameters.session_recorder import (
-    SessionRecorderParameters,
-)
-from reward_learning_ros.session.node_parameters.simulated_arm import (
-    CLOCK_TOPIC,
-    SimulatedArmParameters,
-    clock_topic,
-)
-from reward_learning_ros.session.node_parameters.simulated_arm import (
-    SIMULATED as SIMULATED_CLOCK,
-)
-from reward_learning_ros.session.node_parameters.simulated_participant import (
+from reward_learning_ros.participant.participation import (
     SimulatedParticipantParameters,
 )
-from reward_learning_ros.session.node_parameters.trajectory_playback import (
+from reward_learning_ros.playback.configuration import (
     JOINT_TRAJECTORY_CONTROLLER,
     TrajectoryPlaybackParameters,
 )
+from reward_learning_ros.recording.bag_writer import existing_files
+from reward_learning_ros.recording.problems import BagError
+from reward_learning_ros.session.folder import SessionFolder, open_folder
+from reward_learning_ros.session.node_parameters import (
+    CONSOLE,
+    ConsoleParameters,
+    SessionConductorParameters,
+    SessionRecorderParameters,
+)
+from reward_learning_ros.session.node_parameters import (
+    RECORDER as RECORDER,
+)
 from reward_learning_ros.session.protection import link, refuse_beyond_limits, refuse_protected
+from reward_learning_ros.session.recorder_parameters import (
+    CorrectionRecorderParameters,
+)
 from reward_learning_ros.session.session_parameters import SessionParameters
 from reward_learning_ros.tasks import load_task, task_names
 from reward_learning_ros.tasks.registry import share_directory

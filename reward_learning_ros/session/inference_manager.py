@@ -28,7 +28,7 @@ from reward_learning_ros.interface import (
 from reward_learning_ros.learning import Corrections, InferenceResult, Learner, stamp_of
 from reward_learning_ros.learning.inference_result import tool_paths_of
 from reward_learning_ros.learning.inference_worker import LearningWorker, Outcome
-from reward_learning_ros.session.node_parameters.reward_inference import (
+from reward_learning_ros.learning.learning_parameters import (
     AT_ONCE,
     RewardInferenceParameters,
 )

@@ -42,7 +42,6 @@ from reward_learning_ros.recording.session_records import (
     read_session,
 )
 from reward_learning_ros.session.folder import SessionFolder, write_whole
-from reward_learning_ros.session.meant import meant_and_recorded
 from reward_learning_ros.session.session_data import (
     ABORTED,
     DONE,
@@ -51,6 +50,7 @@ from reward_learning_ros.session.session_data import (
     SessionData,
 )
 from reward_learning_ros.session.session_report import session_report
+from reward_learning_ros.session.understanding import meant_and_recorded
 
 _INFERENCE = 'reward_inference'
 _SIMULATED_ARM = 'simulated_arm'

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
-from reward_learning_ros.session.node_parameters.console import CONSOLE
+from reward_learning_ros.session.node_parameters import CONSOLE
 
 if TYPE_CHECKING:
     from reward_learning_ros.session.description import NodeDescription

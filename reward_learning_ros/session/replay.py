@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reward_learning_ros.learning.learning_parameters import (
+    RewardInferenceParameters,
+)
 from reward_learning_ros.parameters import Parameters, from_mapping, parameter
 from reward_learning_ros.session.description import NodeDescription, SessionDescription
 from reward_learning_ros.session.folder import SessionFolder
-from reward_learning_ros.session.node_parameters.bag_player import BagPlayerParameters
-from reward_learning_ros.session.node_parameters.reward_inference import (
-    RewardInferenceParameters,
-)
+from reward_learning_ros.session.node_parameters import BagPlayerParameters
 
 _INFERENCE = 'reward_inference'
 # Of the recorded node: its time, and where it went on from.

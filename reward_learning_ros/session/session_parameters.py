@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from reward_learning_ros.parameters import (
     Parameters,
     from_mapping,
     parameter,
+    specifications,
+    text_of,
 )
 from reward_learning_ros.parameters.shared import (
     ARMS,
@@ -27,9 +30,9 @@ from reward_learning_ros.parameters.shared import (
     replan_parameter,
 )
 from reward_learning_ros.participant.people import KINDS, PURPOSEFUL
-from reward_learning_ros.session.node_parameters.console import DEFAULT_PORT
-from reward_learning_ros.session.node_parameters.session_conductor import (
+from reward_learning_ros.session.node_parameters import (
     CONSENTS,
+    DEFAULT_PORT,
     EVERY_PASS,
     NO_CONSENT,
 )
@@ -242,3 +245,28 @@ def session_from_mapping(mapping: Mapping[str, Any]) -> SessionParameters:
         if values.get('max_corrections', 0) is None:
             values['max_corrections'] = 0
     return from_mapping(SessionParameters, values)
+
+
+_COMMAND = (sys.executable, '-m', 'reward_learning_ros.cli', 'session')
+
+
+def session_words(config: SessionParameters, resume: str = '') -> list[str]:
+    """Return the command that runs a session, word by word.
+
+    Args:
+        config: What differs from the defaults is told.
+        resume: Folder of an interrupted session to go on with, whose own parameters apply.
+    """
+    if resume:
+        return [*_COMMAND, '--resume', resume]
+    words = [*_COMMAND]
+    for name, specification in specifications(SessionParameters).items():
+        value = getattr(config, name)
+        if value == specification.default:
+            continue
+        option = f'--{name.replace("_", "-")}'
+        if isinstance(value, bool):
+            words.append(option if value else option.replace('--', '--no-', 1))
+        else:
+            words += [option, *map(text_of, value if isinstance(value, tuple) else (value,))]
+    return words

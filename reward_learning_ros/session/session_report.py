@@ -9,7 +9,7 @@ import numpy as np
 
 from reward_learning_ros.core.errors import MissingExtraError
 from reward_learning_ros.core.posterior import MAX_R_HAT, MIN_ESS, Posterior
-from reward_learning_ros.core.words import counted
+from reward_learning_ros.core.text import counted
 from reward_learning_ros.figures import html_page as html
 from reward_learning_ros.figures.html_page import Tile, number
 from reward_learning_ros.interface import Correction, PassCorrections, ThetaSummary

@@ -13,7 +13,7 @@ import enum
 from dataclasses import dataclass, replace
 
 from reward_learning_ros.core.errors import RewardLearningError
-from reward_learning_ros.core.words import without_numbers
+from reward_learning_ros.core.text import without_numbers
 from reward_learning_ros.interface import (
     PlaybackState,
     PlaybackStatus,
@@ -22,7 +22,7 @@ from reward_learning_ros.interface import (
     SessionStatus,
 )
 from reward_learning_ros.interface.plan import NO_PLAN
-from reward_learning_ros.session.node_parameters.session_conductor import (
+from reward_learning_ros.session.node_parameters import (
     FIRST_PASS,
     NO_CONSENT,
     SessionConductorParameters,

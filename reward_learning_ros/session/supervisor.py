@@ -7,14 +7,20 @@ the other nodes, and who records last. The bringup of a real arm is never starte
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 
+from reward_learning_ros.arm.franka import FrankaReleaseError, check_release, release_in
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.parameters import from_mapping
-from reward_learning_ros.session.bringup import bringup_command
+from reward_learning_ros.playback.configuration import (
+    TrajectoryPlaybackParameters,
+)
 from reward_learning_ros.session.description import (
     BRINGUP,
     CONDUCTOR,
@@ -23,11 +29,56 @@ from reward_learning_ros.session.description import (
     SessionDescription,
 )
 from reward_learning_ros.session.folder import SessionFolder
-from reward_learning_ros.session.node_parameters.console import CONSOLE
-from reward_learning_ros.session.node_parameters.trajectory_playback import (
-    TrajectoryPlaybackParameters,
-)
+from reward_learning_ros.session.node_parameters import CONSOLE
 from reward_learning_ros.session.processes import NodeProcess, command_of
+
+_PACKAGE = 'franka_bringup'
+
+
+def installed_release() -> tuple[int, int, int] | None:
+    """Return the release of franka_ros2 that is installed here; None if there is none.
+
+    Raises:
+        FrankaReleaseError: Its version cannot be read.
+    """
+    # The folders of the workspaces that are sourced, the last one first.
+    for prefix in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
+        description = Path(prefix) / 'share' / _PACKAGE / 'package.xml'
+        if prefix and description.is_file():
+            return release_in(description)
+    return None
+
+
+def require_release() -> None:
+    """Refuse to bring an arm up with a franka_ros2 that is missing or too old.
+
+    Raises:
+        FrankaReleaseError: It is; says what is needed.
+    """
+    release = installed_release()
+    if release is None:
+        raise FrankaReleaseError(
+            f'{_PACKAGE} is not installed: build franka_ros2, or source the workspace that has it'
+        )
+    check_release(release)
+
+
+def bringup_command(arguments: Mapping[str, str]) -> list[str]:
+    """Return the command that brings a real arm up.
+
+    Raises:
+        RewardLearningError: What it needs is not installed.
+    """
+    ros2 = shutil.which('ros2')
+    if ros2 is None:
+        raise RewardLearningError(
+            'the arm is brought up by `ros2 launch`, and ros2 is not on the PATH; bring it up '
+            'elsewhere and leave robot_ip empty'
+        )
+    require_release()
+    given = [f'{name}:={value}' for name, value in arguments.items()]
+    return [ros2, 'launch', 'reward_learning_ros', 'franka.launch.py', *given]
+
 
 # Ctrl-C must end everything within 5 s, this process too; what is recorded is safe at any moment.
 _HASTY_PLAYBACK_SEC = 1.0

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from reward_learning_ros.core.words import counted, without_numbers
+from reward_learning_ros.core.text import counted, without_numbers
 from reward_learning_ros.interface import PlaybackStatus, SessionState, SessionStatus, ThetaSummary
 
 if TYPE_CHECKING:

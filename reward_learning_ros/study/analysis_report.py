@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reward_learning_ros.core.words import counted
+from reward_learning_ros.core.text import counted
 from reward_learning_ros.figures.figure_style import (
     BLACK,
     PAGE_IN,

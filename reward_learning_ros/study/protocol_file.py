@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
-from reward_learning_ros.core.yaml_text import YamlError, read_yaml
+from reward_learning_ros.core.text import YamlError, read_yaml
 from reward_learning_ros.study.protocol import Condition, Goal, Protocol
 
 FORMAT = 1

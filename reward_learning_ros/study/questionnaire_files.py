@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
-from reward_learning_ros.core.yaml_text import YamlError, read_yaml
+from reward_learning_ros.core.text import YamlError, read_yaml
 from reward_learning_ros.study.questionnaires import (
     DUES,
     HIGHER,

@@ -8,9 +8,8 @@ import numpy as np
 
 from reward_learning_ros.arm.scenes import load_scene
 from reward_learning_ros.arm.world import Outcome, World
-from reward_learning_ros.core.bound import TableFeatures
 from reward_learning_ros.core.checks import whole_number
-from reward_learning_ros.core.grid import GridAxis, GridFeatures
+from reward_learning_ros.core.grid import GridAxis, GridFeatures, TableFeatures
 from reward_learning_ros.core.scenery import SceneObject
 from reward_learning_ros.core.task import TrajectorySpace
 from reward_learning_ros.tasks.simulated import Array, grid_features

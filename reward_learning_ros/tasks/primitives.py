@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numba import float64, int64, njit, types
 
-from reward_learning_ros.core.bound import TABLE_TYPE, bind_table, table_kernel
 from reward_learning_ros.core.compiled import Features
+from reward_learning_ros.core.grid import TABLE_TYPE, bind_table, table_kernel
 from reward_learning_ros.core.motor_noise import reached_probability
 
 (

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from reward_learning_ros.core.bound import table_kernel
 from reward_learning_ros.core.domain import unit_vector
-from reward_learning_ros.core.grid import interpolate
+from reward_learning_ros.core.grid import interpolate, table_kernel
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.tasks import cabinet
 from reward_learning_ros.tasks.cabinet import GOAL

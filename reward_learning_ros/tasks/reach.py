@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from reward_learning_ros.core.bound import bind_table, table_kernel
 from reward_learning_ros.core.compiled import features_kernel
 from reward_learning_ros.core.domain import unit_vector
+from reward_learning_ros.core.grid import bind_table, table_kernel
 from reward_learning_ros.core.motor_noise import reached_probability
 from reward_learning_ros.core.scenery import SceneObject
 from reward_learning_ros.core.task import Task, TrajectorySpace

@@ -14,7 +14,7 @@ from reward_learning_ros.core.domain import BOX, KINDS, UNIT_NONNEGATIVE, ThetaD
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.scenery import ROLES, SHAPES, SceneObject
 from reward_learning_ros.core.task import Task, TrajectorySpace
-from reward_learning_ros.core.yaml_text import YamlError, read_yaml
+from reward_learning_ros.core.text import YamlError, read_yaml
 from reward_learning_ros.tasks.primitives import KINDS as PRIMITIVES
 
 _REQUIRED = object()

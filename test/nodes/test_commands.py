@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 
 from reward_learning_ros.cli.main import main
 from reward_learning_ros.nodes import names
-from reward_learning_ros.session.lock import session_lock
+from reward_learning_ros.session.folder import session_lock
 
 COMMAND = [sys.executable, '-c', 'from reward_learning_ros.cli.main import main; exit(main())']
 

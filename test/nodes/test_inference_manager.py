@@ -23,14 +23,14 @@ from reward_learning_ros.interface import (
 )
 from reward_learning_ros.learning import learn
 from reward_learning_ros.learning.inference_worker import LearningWorker, Outcome
+from reward_learning_ros.learning.learning_parameters import (
+    RewardInferenceParameters,
+)
 from reward_learning_ros.session.inference_manager import (
     RECORDER_TIMEOUT_SEC,
     InferenceManager,
     InferenceRefusedError,
     SessionHistory,
-)
-from reward_learning_ros.session.node_parameters.reward_inference import (
-    RewardInferenceParameters,
 )
 
 QUICK = {'target_ess': 100.0, 'max_draws': 10_000, 'min_relevance': 0.0, 'method': 'ignore'}

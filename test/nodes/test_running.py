@@ -16,7 +16,7 @@ import sys
 from rclpy.node import Node
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.nodes.running import NodeFinished, executor_named, run
-from reward_learning_ros.session.node_parameters.session_conductor import (
+from reward_learning_ros.session.node_parameters import (
     SessionConductorParameters,
 )
 from reward_learning_ros.nodes.ros_parameters import declare

@@ -11,11 +11,11 @@ import time
 import pytest
 
 from reward_learning_ros.arm.franka import FrankaReleaseError
-from reward_learning_ros.session.description import NodeDescription, SessionDescription
-from reward_learning_ros.session.folder import SessionFolder
-from reward_learning_ros.session.node_parameters.trajectory_playback import (
+from reward_learning_ros.playback.configuration import (
     TrajectoryPlaybackParameters,
 )
+from reward_learning_ros.session.description import NodeDescription, SessionDescription
+from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.processes import command_of
 from reward_learning_ros.session.supervisor import NodeDiedError, Supervisor
 

@@ -7,13 +7,13 @@ import pytest
 from helpers.arm_ros import ArmAndPlayback, line_plan
 from std_srvs.srv import SetBool
 
-from reward_learning_ros.interface import PlaybackState
-from reward_learning_ros.nodes import arm_names, names
-from reward_learning_ros.nodes.session_monitor import SessionMonitorNode
-from reward_learning_ros.session.node_parameters.simulated_arm import (
+from reward_learning_ros.arm.simulation_parameters import (
     CLOCK_TOPIC,
     clock_topic,
 )
+from reward_learning_ros.interface import PlaybackState
+from reward_learning_ros.nodes import arm_names, names
+from reward_learning_ros.nodes.session_monitor import SessionMonitorNode
 
 # Of the same kind; the prefix of one tells it from others in its description.
 PREFIXES = {'left': 'left_fr3', 'right': 'fr3'}

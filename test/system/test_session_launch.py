@@ -9,8 +9,7 @@ import pytest
 
 from reward_learning_ros.cli import session
 from reward_learning_ros.parameters import from_arguments, specifications, text_of
-from reward_learning_ros.session.command import session_words
-from reward_learning_ros.session.session_parameters import SessionParameters
+from reward_learning_ros.session.session_parameters import SessionParameters, session_words
 from tools.pins import ROOT
 
 LAUNCH_FILE = ROOT / 'launch' / 'session.launch.py'

@@ -12,7 +12,7 @@ import pytest
 
 import reward_learning_ros
 from reward_learning_ros.cli import doctor
-from reward_learning_ros.cli._progress import going_on_later
+from reward_learning_ros.cli._recorded import going_on_later
 from reward_learning_ros.cli.main import command_modules, main, make_parser
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 

@@ -7,7 +7,7 @@ import pytest
 from reward_learning_ros.cli import _findings as findings
 from reward_learning_ros.cli.doctor import DoctorParameters, examine, print_findings, verdict
 from reward_learning_ros.core.errors import STAMP, install_command
-from reward_learning_ros.session import bringup
+from reward_learning_ros.session import supervisor
 from tools import pins, recipe
 
 EVERYTHING = lambda package: True  # noqa: E731
@@ -83,7 +83,7 @@ def test_messages_of_the_arm_are_required_with_a_real_one(package, arm, state):
 
 def test_the_release_of_franka_ros2_is_told_with_a_real_arm_only(monkeypatch):
     def installed(release):
-        monkeypatch.setattr(bringup, 'installed_release', lambda: release)
+        monkeypatch.setattr(supervisor, 'installed_release', lambda: release)
         return findings.franka_finding('franka')
 
     assert findings.franka_finding('simulated') is None

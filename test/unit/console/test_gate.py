@@ -10,7 +10,7 @@ import pytest
 from reward_learning_ros.console.access import Role, Tokens, address_of, open_tokens
 from reward_learning_ros.console.security import ROLE_KEY, Gate
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.session.node_parameters.console import ConsoleParameters
+from reward_learning_ros.session.node_parameters import ConsoleParameters
 
 HOST = '127.0.0.1:8099'
 ORIGIN = f'http://{HOST}'

@@ -14,9 +14,14 @@ from helpers.sizes import sized
 
 from reward_learning_ros import core
 from reward_learning_ros.core import library as storage
-from reward_learning_ros.core.bound import table_kernel
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
-from reward_learning_ros.core.grid import GridAxis, GridFeatures, grid_trajectories, interpolate
+from reward_learning_ros.core.grid import (
+    GridAxis,
+    GridFeatures,
+    grid_trajectories,
+    interpolate,
+    table_kernel,
+)
 from reward_learning_ros.core.library import (
     DamagedLibraryError,
     LibraryWarning,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reward_learning_ros import core
-from reward_learning_ros.core.convergence import (
+from reward_learning_ros.core.posterior import (
     bulk_sample_size,
     effective_sample_size,
     rank_r_hat,

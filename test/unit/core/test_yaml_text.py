@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reward_learning_ros.core.yaml_text import MAX_DEPTH, YamlError, load_yaml
+from reward_learning_ros.core.text import MAX_DEPTH, YamlError, load_yaml
 
 PLAIN = st.recursive(
     st.none()

@@ -22,7 +22,7 @@ from reward_learning_ros.experiments.parameter_sweep import (
     parse_grid,
     sweep,
 )
-from reward_learning_ros.study.tables import write_rows
+from reward_learning_ros.study.statistics_tables import write_rows
 
 # Quick ones: nothing has to be drawn for them.
 GRID = ['method=ignore', 'beta=1,20', 'dependence=dependent,independent']

@@ -8,9 +8,8 @@ import pytest
 from reward_learning_ros.arm.description import FR3
 from reward_learning_ros.arm.franka import FRANKA_STIFFNESS_NM
 from reward_learning_ros.arm.kinematics import Kinematics
-from reward_learning_ros.playback.configuration import PlaybackParameters
+from reward_learning_ros.playback.configuration import PlaybackParameters, PreflightParameters
 from reward_learning_ros.playback.preflight import (
-    PreflightParameters,
     check_command_topic,
     check_controllers,
     check_start,

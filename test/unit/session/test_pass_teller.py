@@ -10,8 +10,7 @@ import pytest
 from reward_learning_ros import core
 from reward_learning_ros.interface import InferenceStatus, ParticipantStatus, SessionStatus
 from reward_learning_ros.learning import ToolPaths
-from reward_learning_ros.session.pass_teller import HeardOfSession, PassTeller
-from reward_learning_ros.session.session_data import SessionData
+from reward_learning_ros.session.session_data import HeardOfSession, PassTeller, SessionData
 from reward_learning_ros.session.understanding import prior_of
 
 THETA = np.array([0.1, 0.1, 0.98, 0.1])

@@ -10,29 +10,29 @@ import numpy as np
 import pytest
 import yaml
 
-from reward_learning_ros.arm.simulation_parameters import SimulationParameters
+from reward_learning_ros.arm.simulation_parameters import (
+    SimulatedArmParameters,
+    SimulationParameters,
+    start_ns,
+)
 from reward_learning_ros.cli import thresholds
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.learning import LearningParameters, parameters_as_recorded
 from reward_learning_ros.learning.learning_parameters import MODEL_KEYS
 from reward_learning_ros.parameters import from_arguments, from_mapping
+from reward_learning_ros.playback.configuration import (
+    TrajectoryPlaybackParameters,
+)
 from reward_learning_ros.playback.preflight import check_thresholds
 from reward_learning_ros.recording.bag_writer import BagWriter
 from reward_learning_ros.recording.message_types import describe_topic
 from reward_learning_ros.session.description import begin, describe
 from reward_learning_ros.session.folder import SessionFolder
-from reward_learning_ros.session.node_parameters.correction_recorder import (
-    CorrectionRecorderParameters,
-)
-from reward_learning_ros.session.node_parameters.session_conductor import (
+from reward_learning_ros.session.node_parameters import (
     SessionConductorParameters,
 )
-from reward_learning_ros.session.node_parameters.simulated_arm import (
-    SimulatedArmParameters,
-    start_ns,
-)
-from reward_learning_ros.session.node_parameters.trajectory_playback import (
-    TrajectoryPlaybackParameters,
+from reward_learning_ros.session.recorder_parameters import (
+    CorrectionRecorderParameters,
 )
 from reward_learning_ros.session.session_parameters import SessionParameters
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from reward_learning_ros.session.lock import SessionRunningError, session_lock
+from reward_learning_ros.session.folder import SessionRunningError, session_lock
 
 # No domain of ROS: no session that runs beside the tests can be in it.
 DOMAIN = 100_000 + os.getpid()
@@ -46,7 +46,7 @@ def test_it_is_free_as_soon_as_a_session_has_ended():
 def test_a_session_that_was_killed_or_hangs_is_no_riddle():
     holding = (
         'import sys, time\n'
-        'from reward_learning_ros.session.lock import session_lock\n'
+        'from reward_learning_ros.session.folder import session_lock\n'
         f'with session_lock({DOMAIN}, "", "pilot\\x1b[2J/p01"):\n'
         '    print("held", flush=True)\n'
         '    time.sleep(600)\n'

@@ -32,7 +32,6 @@ from reward_learning_ros.interface import (
 from reward_learning_ros.learning import LearningParameters, ToolPaths
 from reward_learning_ros.recording.session_records import Heard, SessionRecording, read_session
 from reward_learning_ros.session.folder import FolderWriteError, SessionFolder
-from reward_learning_ros.session.meant import SIZE_NAMES, meant_and_recorded
 from reward_learning_ros.session.outcome import (
     conclude,
     corrections_without_push,
@@ -40,7 +39,7 @@ from reward_learning_ros.session.outcome import (
     pass_outcomes,
     playback_faults,
 )
-from reward_learning_ros.session.understanding import prior_of
+from reward_learning_ros.session.understanding import SIZE_NAMES, meant_and_recorded, prior_of
 
 LEGACY = Path(__file__).parents[1] / 'recording' / 'data' / 'legacy_session'
 THETA = np.array([0.5, 0.1, 0.8, 0.32])

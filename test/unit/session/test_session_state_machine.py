@@ -16,7 +16,7 @@ from reward_learning_ros.interface import (
     SessionStatus,
 )
 from reward_learning_ros.parameters import ParameterError
-from reward_learning_ros.session.node_parameters.session_conductor import (
+from reward_learning_ros.session.node_parameters import (
     EVERY_PASS,
     FIRST_PASS,
     NO_CONSENT,

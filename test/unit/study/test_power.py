@@ -4,8 +4,12 @@ import pytest
 from statsmodels.stats.power import TTestPower
 
 from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.study.power import paired_power, participants_needed, plan_study
-from reward_learning_ros.study.statistics import paired_comparison
+from reward_learning_ros.study.statistics import (
+    paired_comparison,
+    paired_power,
+    participants_needed,
+    plan_study,
+)
 
 
 # As G*Power has them for a paired t-test, two-sided, α = .05, power .80.

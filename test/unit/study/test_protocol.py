@@ -9,10 +9,9 @@ import pytest
 from helpers.study_fixtures import small_protocol
 
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
-from reward_learning_ros.study.counterbalance import balanced_latin_square
 from reward_learning_ros.study.desk import session_command, session_values
 from reward_learning_ros.study.ledger import Ledger
-from reward_learning_ros.study.protocol import Condition, Goal
+from reward_learning_ros.study.protocol import Condition, Goal, balanced_latin_square
 from reward_learning_ros.study.protocol_file import protocol_text, read_protocol
 
 

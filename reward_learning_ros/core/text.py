@@ -1,4 +1,4 @@
-"""YAML that people write: numbers as they mean them, and no more depth or size than they need."""
+"""YAML text, and numbers in sentences."""
 
 from __future__ import annotations
 
@@ -105,3 +105,13 @@ def _loader(exponents: bool) -> Any:
             list('-+0123456789.'),
         )
     return Loader
+
+
+def counted(count: int, noun: str, plural: str = '') -> str:
+    """Return a number with its noun: `1 correction`, `2 corrections`."""
+    return f'{count} {noun if count == 1 else plural or f"{noun}s"}'
+
+
+def without_numbers(text: str) -> str:
+    """Return a sentence without its numbers: what changes in them alone is no news."""
+    return re.sub(r'[0-9.]+', '', text)
