@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 import numpy as np
@@ -16,9 +16,6 @@ from numba.extending import intrinsic
 from reward_learning_ros.core.checks import whole_number
 from reward_learning_ros.core.compiled import FEATURES_SIGNATURE, JIT_ENABLED, Features
 from reward_learning_ros.core.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from reward_learning_ros.core.compiled import Features
 
 
 class FeatureSource(ABC):
