@@ -22,7 +22,7 @@ INDEX = 'README.md'
 MOST_BYTES = 3_000_000
 SEED = 3
 # The session of which a film is made.
-FILMED = ('--task', 'reach', '--seed', '3', '--max-passes', '2')
+FILMED = ('--seed', '3')
 # The session that is shown: a person of this rationality corrects so often.
 SESSION_TASK, SESSION_BETA, SESSION_CORRECTIONS = 'press', 20.0, 5
 # Those with physics simulate a library the first time, which takes minutes.
