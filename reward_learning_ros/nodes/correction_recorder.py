@@ -70,6 +70,12 @@ _UNPUSHED = (PlaybackState.APPROACHING, PlaybackState.HOMING, PlaybackState.PLAY
 # After a fault a pass may go on; in these it is over.
 _GIVEN_UP = (PlaybackState.IDLE, PlaybackState.APPROACHING, PlaybackState.HOMING)
 
+_DEVICE_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=50, reliability=ReliabilityPolicy.BEST_EFFORT
+)
+# A stamp farther than this from our own clock is of another clock.
+_LONGEST_DELAY_NS = 500_000_000
+
 
 class CorrectionRecorderNode(Node):
     """Finds the person's corrections of the plan that is played, and lets the plan give way."""
@@ -345,26 +351,6 @@ class CorrectionRecorderNode(Node):
         return Level.OK, 'in contact' if self._is_open else 'listening'
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the correction recorder."""
-    return run(
-        lambda context: CorrectionRecorderNode(context=context),
-        arguments,
-        make_executor=events_executor,
-    )
-
-
-if __name__ == '__main__':
-    raise SystemExit(main())
-
-
-_DEVICE_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=50, reliability=ReliabilityPolicy.BEST_EFFORT
-)
-# A stamp farther than this from our own clock is of another clock.
-_LONGEST_DELAY_NS = 500_000_000
-
-
 class TeleoperationDevice:
     """Listens to one device and passes on what the person does with it."""
 
@@ -422,3 +408,16 @@ class TeleoperationDevice:
         now_ns = self._node.get_clock().now().nanoseconds
         stamp_ns = stamp_ns_of(message.header.stamp)
         return stamp_ns if abs(now_ns - stamp_ns) <= _LONGEST_DELAY_NS else now_ns
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the correction recorder."""
+    return run(
+        lambda context: CorrectionRecorderNode(context=context),
+        arguments,
+        make_executor=events_executor,
+    )
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numba import types
 
+from reward_learning_ros.core.kernel_cache import numba
 from reward_learning_ros.core.samplers.ensemble import Ensemble
 from reward_learning_ros.core.samplers.exchange import AUXILIARIES_TYPE, Auxiliaries
 from reward_learning_ros.core.samplers.normalizer import TABLE_TYPE, Table, log_normalizer
