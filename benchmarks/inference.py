@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks import scalar_press
 from reward_learning_ros import core
 from reward_learning_ros.core.human_model import HumanModel, gather_evidence
-from reward_learning_ros.core.reference_posterior import (
+from reward_learning_ros.core.reference import (
     TrajectoryQuadrature,
     quadrature_posterior,
     reference_posterior,

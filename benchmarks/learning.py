@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from reward_learning_ros import core
-from reward_learning_ros.core.pass_model import MOTOR_NOISE_M, PASS_MODEL
+from reward_learning_ros.core.recommended import MOTOR_NOISE_M, PASS_MODEL
 from reward_learning_ros.experiments.armless_sessions import (
     AfterPass,
     GradientStep,

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reward_learning_ros.core.domain import BetaPrior, BotherPrior, ThetaDomain
     from reward_learning_ros.core.inference import Inference, Progress, infer
-    from reward_learning_ros.core.pass_model import (
+    from reward_learning_ros.core.planner import plan, regret
+    from reward_learning_ros.core.posterior import Posterior
+    from reward_learning_ros.core.recommended import (
         MOTOR_NOISE_M,
         PASS_MODEL,
         PASS_SETTINGS,
         pass_model,
     )
-    from reward_learning_ros.core.planner import plan, regret
-    from reward_learning_ros.core.posterior import Posterior
-    from reward_learning_ros.core.reference_posterior import reference_posterior
+    from reward_learning_ros.core.reference import reference_posterior
     from reward_learning_ros.core.replanning import (
         ChosenPlan,
         accepted_plan,
@@ -42,9 +42,9 @@ _PLACES = {
     'CorrectionSequence': 'core.trajectory',
     'EnsembleSize': 'core.samplers.ensemble',
     'Inference': 'core.inference',
-    'MOTOR_NOISE_M': 'core.pass_model',
-    'PASS_MODEL': 'core.pass_model',
-    'PASS_SETTINGS': 'core.pass_model',
+    'MOTOR_NOISE_M': 'core.recommended',
+    'PASS_MODEL': 'core.recommended',
+    'PASS_SETTINGS': 'core.recommended',
     'Posterior': 'core.posterior',
     'Progress': 'core.inference',
     'Settings': 'core.samplers.base',
@@ -56,9 +56,9 @@ _PLACES = {
     'doubt_after': 'core.replanning',
     'infer': 'core.inference',
     'load_task': 'tasks',
-    'pass_model': 'core.pass_model',
+    'pass_model': 'core.recommended',
     'plan': 'core.planner',
-    'reference_posterior': 'core.reference_posterior',
+    'reference_posterior': 'core.reference',
     'regret': 'core.planner',
     'simulate_corrections': 'core.simulated_human',
     'task_names': 'tasks',

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from reward_learning_ros.core.checks import whole_number
-from reward_learning_ros.core.reference_posterior import TrajectoryQuadrature
+from reward_learning_ros.core.reference import TrajectoryQuadrature
 from reward_learning_ros.tasks import load_task
 
 # θ = 0 and θ = π/2, as weights (cos θ, sin θ).

@@ -262,7 +262,7 @@ def test_without_mujoco_only_the_world_is_missing_and_says_how_to_get_it():
     finished = run_in_a_fresh_process(
         'import sys\n'
         'sys.modules["mujoco"] = None\n'
-        'from reward_learning_ros.arm import kinematics, timing, urdf, mjcf\n'
+        'from reward_learning_ros.arm import kinematics, timing, mjcf\n'
         'from reward_learning_ros.arm.world import World\n'
         'from reward_learning_ros.arm.scenes import load_scene\n'
         'from reward_learning_ros.core.errors import MissingExtraError\n'

@@ -7,7 +7,7 @@ from helpers.sizes import sized
 from reward_learning_ros import core
 from reward_learning_ros.core import simulated_human
 from reward_learning_ros.core.errors import InvalidInputError, NotCoveredError
-from reward_learning_ros.core.reference_posterior import (
+from reward_learning_ros.core.reference import (
     TrajectoryQuadrature,
     quadrature_posterior,
     reference_posterior,

@@ -12,7 +12,7 @@ from reward_learning_ros.core.human_model import (
     InadmissibleCorrectionWarning,
     gather_evidence,
 )
-from reward_learning_ros.core.reference_posterior import TrajectoryQuadrature
+from reward_learning_ros.core.reference import TrajectoryQuadrature
 from reward_learning_ros.core.samplers.ensemble import Ensemble, EnsembleSize, log_mixture
 from reward_learning_ros.core.samplers.ensemble_kernels import choose_member, fill_uniform
 from reward_learning_ros.core.samplers.kernels import make_scratch

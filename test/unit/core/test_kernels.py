@@ -6,7 +6,7 @@ from helpers.sizes import sized
 
 from reward_learning_ros import core
 from reward_learning_ros.core.human_model import HumanModel, gather_evidence
-from reward_learning_ros.core.reference_posterior import TrajectoryQuadrature
+from reward_learning_ros.core.reference import TrajectoryQuadrature
 from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform
 from reward_learning_ros.core.samplers.kernels import (
     KINDS,

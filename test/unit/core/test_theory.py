@@ -5,7 +5,7 @@ import pytest
 
 from reward_learning_ros import core
 from reward_learning_ros.core.compiled import features_kernel
-from reward_learning_ros.core.reference_posterior import TrajectoryQuadrature, belief
+from reward_learning_ros.core.reference import TrajectoryQuadrature, belief
 
 HORIZONTAL_OR_VERTICAL = np.array([[1.0, 0.0], [0.0, 1.0]])
 ANGLES = np.linspace(0.0, np.pi / 2, 101)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import reward_learning_ros
+import reward_learning_ros.core
 
 ROOT = Path(reward_learning_ros.__file__).parent
 # Dependencies point down this list: a part may use those of the layers above it. Parts of one
@@ -155,3 +156,9 @@ def test_in_a_fresh_process_it_loads_nothing_heavy(part):
     loaded = set(output.split())
     assert f'reward_learning_ros.{part}' in loaded
     assert not loaded & {'rclpy', 'mujoco', 'arviz', 'matplotlib'}
+
+
+def test_no_public_name_of_core_is_one_of_its_modules():
+    # Importing the module would put it in the place of the name.
+    modules = {path.stem for path in files_of('core')}
+    assert not modules & set(reward_learning_ros.core.__all__)

@@ -59,6 +59,8 @@ def test_a_session_that_was_killed_or_hangs_is_no_riddle():
             with pytest.raises(SessionRunningError, match=r'pilot\[2J/p01 \(process'):
                 session_lock(DOMAIN, '', '').__enter__()
             process.send_signal(signal.SIGSTOP)
+            # It answers until it has stopped.
+            os.waitpid(process.pid, os.WUNTRACED)
             with pytest.raises(SessionRunningError, match='does not say which'):
                 session_lock(DOMAIN, '', '').__enter__()
         finally:

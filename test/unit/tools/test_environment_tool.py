@@ -222,7 +222,13 @@ def test_a_command_that_does_not_exist_is_named(capsys, monkeypatch, tmp_path):
 def test_a_layer_brings_what_it_needs_and_an_unknown_one_is_named():
     assert pins.with_needed(['lint']) == ['lint']
     assert pins.with_needed(['types']) == ['session', 'types']
-    assert set(pins.with_needed(['test'])) == {'session', 'study', 'colcon', 'test'}
+    assert set(pins.with_needed(['test'])) == {
+        'session',
+        'study',
+        'console',
+        'colcon',
+        'test',
+    }
     with pytest.raises(ProblemError, match=r"no layer 'tests'; known: session, .*lint"):
         pins.with_needed(['tests'])
 
