@@ -1,4 +1,4 @@
-"""The addresses of the pages, each built anew for who opens it."""
+"""The addresses of the pages; each is built again for every browser that opens it."""
 
 from __future__ import annotations
 
