@@ -17,6 +17,9 @@ if os.environ.get('ROS_DISTRO') == 'humble':
 else:
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
 
+# As a session's nodes do (`session.processes.environment`).
+os.environ.setdefault('FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4')
+
 # Twenty seconds of processor time or more each, the longest first; then whole folders.
 LONGEST = (
     'test_session.py',

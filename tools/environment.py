@@ -281,6 +281,8 @@ def activated(venv: Path, variables: Dict[str, str]) -> Dict[str, str]:
         changed.setdefault('ROS_LOCALHOST_ONLY', '1')
     else:
         changed.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    # As a session's nodes do (reward_learning_ros/session/processes.py).
+    changed.setdefault('FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4')
     return changed
 
 

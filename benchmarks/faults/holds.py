@@ -37,7 +37,7 @@ from reward_learning_ros.playback.configuration import (
 from tools.repeat import busy
 
 # Not one that listens to the arm: for seconds after kill -9 of such a node the simulated arm was
-# measured to publish at a fifth of its rate; why is not known.
+# measured to publish at a fifth of its rate, when both still spoke by shared memory.
 WATCHED_NODE = 'session_conductor'
 PLAN_SEC = 20.0
 # How long a process is halted: longer than anything in playback waits for it.

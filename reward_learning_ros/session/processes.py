@@ -201,9 +201,15 @@ def is_domain(text: str) -> bool:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of nodes: a laboratory network does not see them, unless asked to."""
+    """Return the environment of nodes; what the user's own says comes first.
+
+    A laboratory network does not see them, unless asked to.
+    """
     defaults = {
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+        # Not by shared memory, whose locks outlive a process that was killed: what came back then
+        # was not heard by the others, now and then (eProsima/Fast-DDS #5053, #5469).
+        'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4',
         # A log is read while it is written.
         'PYTHONUNBUFFERED': '1',
         'RCUTILS_LOGGING_BUFFERED_STREAM': '0',

@@ -16,7 +16,7 @@ from reward_learning_ros.playback.configuration import (
 )
 from reward_learning_ros.session.description import NodeDescription, SessionDescription
 from reward_learning_ros.session.folder import SessionFolder
-from reward_learning_ros.session.processes import command_of
+from reward_learning_ros.session.processes import command_of, environment
 from reward_learning_ros.session.supervisor import NodeDiedError, Supervisor
 
 DEADLINE_SEC = 60.0
@@ -30,6 +30,13 @@ def folder(tmp_path, domain_id, monkeypatch):
 
 def conductor(name='session_conductor', **parameters):
     return NodeDescription(executable='session_conductor', name=name, parameters=parameters)
+
+
+def test_nodes_speak_over_loopback_unless_the_user_says_otherwise(monkeypatch):
+    monkeypatch.delenv('FASTDDS_BUILTIN_TRANSPORTS')
+    assert environment()['FASTDDS_BUILTIN_TRANSPORTS'] == 'UDPv4'
+    monkeypatch.setenv('FASTDDS_BUILTIN_TRANSPORTS', 'DEFAULT')
+    assert environment()['FASTDDS_BUILTIN_TRANSPORTS'] == 'DEFAULT'
 
 
 def supervise(folder, *nodes):
@@ -120,7 +127,7 @@ def test_nodes_do_not_outlive_a_killed_supervisor(folder):
 
 # Interrupted, it tells which of the others still run, and ends.
 BRINGUP = """
-import os, signal, sys, time
+import os, signal, sys
 
 folder = sys.argv[0].rpartition('/bin/')[0]
 
@@ -134,7 +141,7 @@ def end(number, frame):
 signal.signal(signal.SIGINT, end)
 print('up', flush=True)
 while True:
-    time.sleep(1.0)
+    signal.pause()
 """
 
 

@@ -152,6 +152,7 @@ def test_an_activated_venv_comes_first_and_stays_on_this_machine(build):
     variables = environment.activated(venv, {'PATH': '/bin', 'ROS_DISTRO': 'jazzy'})
     assert variables['PATH'] == f'{venv}/bin{os.pathsep}/bin'
     assert variables['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'LOCALHOST'
+    assert variables['FASTDDS_BUILTIN_TRANSPORTS'] == 'UDPv4'
     chosen = {'ROS_DISTRO': 'jazzy', 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET'}
     assert environment.activated(venv, chosen)['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'SUBNET'
     humble = environment.activated(venv, {'ROS_DISTRO': 'humble'})
