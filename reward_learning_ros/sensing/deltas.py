@@ -9,6 +9,7 @@ into blocks.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import deque
 from dataclasses import dataclass
 
@@ -367,8 +368,8 @@ def confidence_of(
         explained: share of the torque that a force at the tool explains, 0 to 1.
     """
     excess = contact.peak_statistic / parameters.on_threshold - 1.0
-    confidence = 1.0 - np.exp(-2.0 * max(excess, 0.05))
-    distance = float(np.linalg.norm(moved.vector_m))
+    confidence = 1.0 - math.exp(-2.0 * max(excess, 0.05))
+    distance = math.hypot(*moved.vector_m)
     if moved.source != MEASURED or distance < _WITNESSED_M:
         confidence *= 0.75
     if len(force_n) and float(force_n.sum(axis=0) @ moved.vector_m) < 0.0:

@@ -22,16 +22,31 @@ def force_from_torque(jacobian: np.ndarray, torque_nm: np.ndarray) -> np.ndarray
     """Returns the force (..., 3) at the tool that explains torques best, ‖Jᵀ F − τ‖ least.
 
     Damped, so that near a singularity an unseen direction gets no force rather than a huge one.
+    Written out for three rows: BLAS sums in another order on another processor, and what is found
+    in a recording must not depend on that.
 
     Args:
         jacobian: (..., 3, 7) linear rows of the tool's Jacobian, base frame.
         torque_nm: (..., 7) that the person causes.
     """
-    normal = jacobian @ np.swapaxes(jacobian, -1, -2)
-    damped = normal + _MIN_LEVER_M**2 * np.eye(3)
-    moment = jacobian @ np.asarray(torque_nm)[..., None]
-    force: np.ndarray = np.linalg.solve(damped, moment)[..., 0]
-    return force
+    rows = [jacobian[..., i, :] for i in range(3)]
+    damping = _MIN_LEVER_M**2
+    # (J Jᵀ + damping) F = J τ, solved by cofactors: the matrix is symmetric.
+    xx, yy, zz = (_dot(row, row) + damping for row in rows)
+    xy, xz, yz = _dot(rows[0], rows[1]), _dot(rows[0], rows[2]), _dot(rows[1], rows[2])
+    x, y, z = (_dot(row, np.asarray(torque_nm)) for row in rows)
+    inverse_xx, inverse_xy, inverse_xz = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
+    inverse_yy, inverse_yz, inverse_zz = xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy
+    determinant = xx * inverse_xx + xy * inverse_xy + xz * inverse_xz
+    force = np.stack(
+        [
+            inverse_xx * x + inverse_xy * y + inverse_xz * z,
+            inverse_xy * x + inverse_yy * y + inverse_yz * z,
+            inverse_xz * x + inverse_yz * y + inverse_zz * z,
+        ],
+        axis=-1,
+    )
+    return np.asarray(force / determinant[..., None])
 
 
 def explained_share(
@@ -41,10 +56,19 @@ def explained_share(
 
     A push at the tool is explained; one at the elbow is not.
     """
-    left = torque_nm - (np.swapaxes(jacobian, -1, -2) @ force_n[..., None])[..., 0]
+    joints = jacobian.shape[-1]
+    left = [torque_nm[..., i] - _dot(jacobian[..., :, i], force_n) for i in range(joints)]
     total = np.sum(torque_nm**2, axis=-1)
-    share: np.ndarray = 1.0 - np.sum(left**2, axis=-1) / np.maximum(total, 1e-12)
-    return np.clip(share, 0.0, 1.0)
+    share = 1.0 - np.sum(np.stack(left, axis=-1) ** 2, axis=-1) / np.maximum(total, 1e-12)
+    return np.asarray(np.clip(share, 0.0, 1.0))
+
+
+def _dot(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return the products of vectors (..., n), summed in their order on any processor."""
+    total = first[..., 0] * second[..., 0]
+    for i in range(1, first.shape[-1]):
+        total = total + first[..., i] * second[..., i]
+    return np.asarray(total)
 
 
 @dataclass(frozen=True, kw_only=True)
