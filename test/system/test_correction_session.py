@@ -43,6 +43,8 @@ class Person:
         self.node = self.ros.create_node('person')
         self.status = self.diagnostics = None
         self.corrections, self.contacts = [], []
+        # Where in the plan the arm was when the last contact was reported: its end was known then.
+        self.reported_plan_sec = None
         # When, and what the arm felt (7,).
         self.torque = None
         subscribe = self.node.create_subscription
@@ -58,7 +60,7 @@ class Person:
         subscribe(
             DiagnosticStatus,
             names.CONTACTS_TOPIC,
-            lambda message: self.contacts.append(contact_from_message(message)),
+            self._on_contact,
             names.CORRECTIONS_QOS,
         )
         subscribe(
@@ -99,6 +101,10 @@ class Person:
 
     def _on_status(self, message) -> None:
         self.status = playback_status_from_message(message)
+
+    def _on_contact(self, message) -> None:
+        self.contacts.append(contact_from_message(message))
+        self.reported_plan_sec = self.status.plan_time_sec
 
     def _on_torque(self, message) -> None:
         stamp = message.header.stamp
@@ -202,10 +208,11 @@ def test_a_push_comes_out_as_a_correction_of_the_plan_that_was_played(person):
     assert contact.confidence > 0.5
     told = person.corrections[-1]
     assert told.plan_stamp_ns == plan.stamp_ns
-    # Pushed from there on, until it was let go; before and after, nobody did.
+    # Pushed from there on, until the recorder knew that it was let go; before and after, nobody
+    # did. The plan gives way until then, which on a busy machine is later than the end.
     pushed = plan.times_sec[1:][told.is_push]
     assert contact.onset_plan_sec < pushed[0]
-    assert pushed[-1] < contact.onset_plan_sec + contact.duration_sec + plan.times_sec[1]
+    assert pushed[-1] < person.reported_plan_sec + plan.times_sec[1]
     moved = told.delta_positions.sum(axis=0)
     assert moved[1] > 0.03
     # An arm gives way more easily in some directions than in others.
