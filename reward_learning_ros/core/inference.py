@@ -14,17 +14,31 @@ from reward_learning_ros.core.checks import whole_number
 from reward_learning_ros.core.compiled import LogPrior, compile_log_prior, flat_log_prior
 from reward_learning_ros.core.cores import available_cores
 from reward_learning_ros.core.domain import BOX, ThetaDomain
-from reward_learning_ros.core.errors import CancelledError
+from reward_learning_ros.core.errors import CancelledError, UnknownNameError
 from reward_learning_ros.core.human_model import ZERO, Evidence, HumanModel, gather_evidence
 from reward_learning_ros.core.posterior import Posterior, bulk_sample_size, rank_r_hat
 from reward_learning_ros.core.samplers.base import Chain, Problem, Sampler, Settings
+from reward_learning_ros.core.samplers.double_mh import DoubleMH
 from reward_learning_ros.core.samplers.library_evidence import gather_library_evidence
 from reward_learning_ros.core.samplers.library_sampling import find_library_method
-from reward_learning_ros.core.samplers.normalizer import uniform_statistics
-from reward_learning_ros.core.samplers.registry import find_method
+from reward_learning_ros.core.samplers.normalizer import (
+    Ignore,
+    Maximum,
+    Sampling,
+    uniform_statistics,
+)
+from reward_learning_ros.core.samplers.tabulated import Tabulated
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.core.trajectory import CorrectionSequence
 
+# The samplers by name: the paper's four, and summation over a table of log Z.
+METHODS: dict[str, Callable[[Problem], Sampler]] = {
+    'ignore': Ignore,
+    'sampling': Sampling,
+    'maximum': Maximum,
+    'double_mh': DoubleMH,
+    'tabulated': Tabulated,
+}
 # Acceptance of outer steps that the warm-up steers to. The noise of the auxiliaries takes its
 # share, so it is below that of an ordinary random walk.
 TARGET_ACCEPTANCE = 0.3
@@ -33,6 +47,13 @@ WARMUP_ROUNDS = 8
 ADAPTED_AFTER = (1, 4)
 # Random corrections that the spread of rewards is measured on.
 SPREAD_SAMPLES = 2048
+
+
+def find_method(name: str) -> Callable[[Problem], Sampler]:
+    """Return the sampler of that name."""
+    if name not in METHODS:
+        raise UnknownNameError('method', name, METHODS)
+    return METHODS[name]
 
 
 @dataclass(frozen=True, kw_only=True)

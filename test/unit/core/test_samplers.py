@@ -7,7 +7,7 @@ import pytest
 from helpers.sizes import sized
 
 from reward_learning_ros import core
-from reward_learning_ros.core.samplers.registry import METHODS
+from reward_learning_ros.core.inference import METHODS
 
 DOMAINS = ['box', 'unit', 'unit_nonnegative']
 # Posteriors that more than one test looks at.
