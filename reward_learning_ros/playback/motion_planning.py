@@ -31,9 +31,9 @@ from reward_learning_ros.playback.motion import Command, Motion, PlannedPath, Ti
 Array = NDArray[np.float64]
 
 _SHORTEST_APPROACH_SEC = 1.0
-# The rest of a plan takes at least this long, so that its end has time to slow down in.
 # So near to the edge of the workspace a plan is shifted, and no nearer.
 _EDGE_M = 0.01
+# The rest of a plan takes at least this long, so that its end has time to slow down in.
 _SHORTEST_REST_SEC = 0.3
 # While the arm moves, it does not slow down by more than this. But however little is left of a
 # plan, another one may be far away: to join it, so much time may be taken.
