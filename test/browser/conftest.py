@@ -114,8 +114,10 @@ def console(tmp_path):
             made.end()
 
 
-@pytest.fixture(scope='session')
+@pytest.fixture(scope='module')
 def chromium():
+    # While Playwright is open its event loop runs in this thread, and no other one can: it must be
+    # closed before the same process runs other tests.
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield browser
