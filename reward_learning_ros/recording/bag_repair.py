@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from mcap.opcode import Opcode
 from mcap.records import Channel, Schema
+from mcap.writer import MCAP0_MAGIC
 
 from reward_learning_ros.recording.growing_mcap import GrowingMcap
 from reward_learning_ros.recording.mcap_records import (
@@ -134,6 +135,13 @@ def finish_file(path: Path) -> str:
     """
     if is_whole(path):
         return ''
+    with path.open('rb') as stream:
+        is_begun_only = MCAP0_MAGIC.startswith(stream.read(len(MCAP0_MAGIC) + 1))
+    if is_begun_only:
+        # Its writer was killed, or the power went, between making the file and writing to it.
+        path.unlink()
+        GrowingMcap(path).close()
+        return 'ends before anything was recorded'
     repaired = path.with_name(f'{path.name}.repaired')
     repaired.unlink(missing_ok=True)
     with path.open('rb') as stream:

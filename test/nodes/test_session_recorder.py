@@ -84,12 +84,16 @@ class Studio:
     def written(self, topic):
         return int(self.reports[-1].values.get(f'written./{topic}', 0)) if self.reports else 0
 
-    def stream_until(self, condition):
+    def stream_until(self, condition, process=None):
         def streamed():
             self.stream()
+            assert process is None or process.poll() is None, process.communicate()[1]
             return condition()
 
-        self.ros.wait_until(streamed, PROCESS_DEADLINE_SEC)
+        try:
+            self.ros.wait_until(streamed, PROCESS_DEADLINE_SEC)
+        except TimeoutError as error:
+            raise TimeoutError(f'{error}; it last said {self.reports[-1:]}') from None
 
 
 @pytest.fixture
@@ -190,7 +194,7 @@ def test_a_killed_recorder_leaves_a_whole_bag_and_the_next_one_goes_on_with_it(
         try:
             studio.reports.clear()
             studio.stream_until(
-                lambda: studio.written(torques) > 100 and studio.written(names.PLAN_TOPIC)
+                lambda: studio.written(torques) > 20 and studio.written(names.PLAN_TOPIC), process
             )
         finally:
             process.send_signal(signal.SIGKILL)
@@ -227,8 +231,8 @@ def test_a_full_disk_is_reported_and_the_recorder_lives_on(studio, domain_id, tm
             studio.poses.publish(pose)
             return studio.reports and studio.reports[-1].level == Level.ERROR
 
-        studio.stream_until(lambda: studio.written(names.PLAN_TOPIC))
-        studio.stream_until(is_lost)
+        studio.stream_until(lambda: studio.written(names.PLAN_TOPIC), process)
+        studio.stream_until(is_lost, process)
         assert int(studio.reports[-1].values['dropped']) > 0
         assert 'too large; make room there' in studio.reports[-1].message
         assert process.poll() is None

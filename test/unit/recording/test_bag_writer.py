@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 from mcap.reader import make_reader
+from mcap.writer import MCAP0_MAGIC
 from rosbags.highlevel import AnyReader
 
 from reward_learning_ros.recording.bag_reader import BagReader
@@ -171,6 +172,25 @@ def test_a_bag_that_is_there_is_gone_on_with_and_not_overwritten(tmp_path):
     assert (path / 'bag_0.mcap').read_bytes() == before
     assert read_by_rosbags(path) == expected
     assert writer.written['/text'] == 4
+
+
+@pytest.mark.parametrize('size', [0, 5, len(MCAP0_MAGIC)])
+def test_a_file_that_was_begun_only_keeps_nobody_from_going_on(tmp_path, size):
+    path = tmp_path / 'bag'
+    with_messages = BagWriter(path, TOPICS)
+    expected = write_numbers(with_messages, range(5))
+    with_messages.close()
+    # Its writer was killed before it wrote, or what it wrote was lost with the power.
+    (path / 'bag_1.mcap').write_bytes(MCAP0_MAGIC[:size])
+    assert read_by_us(path) == expected
+    following = BagWriter(path, TOPICS)
+    expected += write_numbers(following, range(5, 9))
+    following.close()
+    assert read_by_us(path) == read_by_rosbags(path) == expected
+    assert finish_bag(path) == {}
+    (path / 'bag_1.mcap').write_bytes(MCAP0_MAGIC[:size])
+    assert finish_bag(path) == {'bag_1.mcap': 'ends before anything was recorded'}
+    assert read_by_us(path) == read_by_rosbags(path) == expected
 
 
 def test_a_folder_with_something_else_in_it_is_refused(tmp_path):
