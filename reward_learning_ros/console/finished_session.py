@@ -138,7 +138,7 @@ def _last(heard: Sequence[Heard[_R]], time_ns: int) -> _R | None:
 
 def _joints(bag: Path, namespace: str, prefix: str) -> list[tuple[int, tuple[float, ...]]]:
     """Return where the arm was, at most twenty times a second."""
-    topic = '/'.join(('', *filter(None, namespace.strip('/').split('/')), PARTS[JOINTS].topic))
+    topic = '/'.join(('', *filter(None, namespace.strip('/').split('/')), PARTS[JOINTS].name))
     wanted = [f'{prefix}_joint{number}' for number in range(1, _JOINTS + 1)]
     found: list[tuple[int, tuple[float, ...]]] = []
     with BagReader(bag) as reader:

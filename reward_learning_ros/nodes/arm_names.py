@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from reward_learning_ros.interface import topics
+from reward_learning_ros.interface.topics import (
+    ARM_STATUS_TOPIC,
+    CRISP_TARGET_JOINT_TOPIC,
+    CRISP_TARGET_POSE_TOPIC,
+    PERSON_WRENCH_TOPIC,
+)
+from reward_learning_ros.nodes.names import qos_profile
 
-# How a person pushes the simulated arm: a wrench on the tool, or on a link.
-PERSON_WRENCH_TOPIC = 'person/wrench'
-# What the arm tells about its mode where franka_msgs, and with it robot_state, is missing.
-ARM_STATUS_TOPIC = 'arm/status'
+# What a status of the arm calls itself, and its values.
 ARM_STATUS_NAME = 'arm'
 ROBOT_MODE_KEY = 'robot_mode'
 # How many pushes it took and refused so far, and why it refused the last of these.
@@ -29,14 +33,29 @@ ERROR_RECOVERY_ACTION = 'action_server/error_recovery'
 OF_FRANKA_HARDWARE = (COLLISION_BEHAVIOR_SERVICE, ERROR_RECOVERY_ACTION)
 
 # As franka_robot_state_broadcaster publishes robot_state and joint_states.
-RELIABLE_STATE_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=10, reliability=ReliabilityPolicy.RELIABLE
-)
+RELIABLE_STATE_QOS = qos_profile(topics.REPORTED)
 # As ROS 2 publishes simulated time.
-CLOCK_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT
-)
+CLOCK_QOS = qos_profile(topics.NEWEST)
 
-# CRISP's controllers listen here.
-CRISP_TARGET_JOINT_TOPIC = 'target_joint'
-CRISP_TARGET_POSE_TOPIC = 'target_pose'
+__all__ = [
+    'ARM_STATUS_NAME',
+    'ARM_STATUS_TOPIC',
+    'CLOCK_QOS',
+    'COLLISION_BEHAVIOR_SERVICE',
+    'CRISP_TARGET_JOINT_TOPIC',
+    'CRISP_TARGET_POSE_TOPIC',
+    'ERROR_RECOVERY_ACTION',
+    'ERROR_RECOVERY_SERVICE',
+    'LIST_CONTROLLERS_SERVICE',
+    'LIST_HARDWARE_SERVICE',
+    'OF_FRANKA_HARDWARE',
+    'PERSON_WRENCH_TOPIC',
+    'PUSH_REFUSAL_KEY',
+    'REFUSED_PUSHES_KEY',
+    'RELIABLE_STATE_QOS',
+    'ROBOT_MODE_KEY',
+    'SET_HARDWARE_STATE_SERVICE',
+    'SWITCH_CONTROLLER_SERVICE',
+    'TAKEN_PUSHES_KEY',
+    'USER_STOP_SERVICE',
+]

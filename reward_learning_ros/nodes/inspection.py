@@ -19,8 +19,8 @@ from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 
+from reward_learning_ros.interface.topics import ARM_TOPICS, REQUIRED_ARM_TOPICS, TOPICS
 from reward_learning_ros.nodes.installed_interfaces import find_interface
-from reward_learning_ros.nodes.names import FRANKA_REQUIRED_TOPICS, FRANKA_TOPIC_TYPES
 from reward_learning_ros.nodes.running import events_executor
 
 # Best effort hears everyone; deep, so that none is lost between two spins at 1 kHz.
@@ -28,6 +28,7 @@ _COUNTING_QOS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT
 )
 _SPIN_SEC = 0.05
+ARM_TOPIC_TYPES = {name: TOPICS[name].type_name for name in ARM_TOPICS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ def inspect_topics(
     namespace: str,
     seconds: float,
     discovery_sec: float = 0.0,
-    expected: Mapping[str, str] = FRANKA_TOPIC_TYPES,
+    expected: Mapping[str, str] = ARM_TOPIC_TYPES,
 ) -> list[TopicReport]:
     """Listen for a time and report each expected topic.
 
@@ -86,7 +87,7 @@ def inspect_topics(
                 raw=True,
             )
         )
-    required = [names[relative] for relative in expected if relative in FRANKA_REQUIRED_TOPICS]
+    required = [names[relative] for relative in expected if relative in REQUIRED_ARM_TOPICS]
     _spin(executor, discovery_sec, until=lambda: all(map(node.count_publishers, required)))
     _spin(executor, seconds)
     reports = [
@@ -114,7 +115,7 @@ def _report(
     return TopicReport(
         topic=name,
         expected_type=expected_type,
-        required=relative in FRANKA_REQUIRED_TOPICS,
+        required=relative in REQUIRED_ARM_TOPICS,
         types=types,
         publishers=len(publishers),
         reliability=tuple(sorted({profile.reliability.name.lower() for profile in qos})),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import shutil
@@ -16,57 +17,30 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile
 
 from reward_learning_ros.core.text import counted
 from reward_learning_ros.interface import Diagnostic, DiagnosticReport, Level
-from reward_learning_ros.nodes import arm_names, names
+from reward_learning_ros.interface.topics import (
+    ARM_TOPICS,
+    FOREIGN_TOPICS,
+    NEWEST,
+    TOPICS,
+    QualityOfService,
+)
+from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import diagnostic_report_to_message
 from reward_learning_ros.nodes.polling import PolledSubscription
 from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import Heartbeat, events_executor, run
 from reward_learning_ros.recording.bag_writer import BagWriter
-from reward_learning_ros.recording.message_types import QualityOfService, describe_topic
+from reward_learning_ros.recording.message_types import describe_topic
 from reward_learning_ros.recording.problems import BagWriteError, UnknownTypeError
 from reward_learning_ros.session.folder import ros_distribution
 from reward_learning_ros.session.node_parameters import (
     RECORDER,
     SessionRecorderParameters,
 )
-
-SESSION_TOPIC_TYPES = {
-    names.PLAN_TOPIC: 'nav_msgs/msg/Path',
-    names.PLAYBACK_STATUS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
-    names.DEFORMATION_TOPIC: 'geometry_msgs/msg/Vector3Stamped',
-    names.CORRECTIONS_TOPIC: 'trajectory_msgs/msg/MultiDOFJointTrajectory',
-    names.CONTACTS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
-    names.RECORDER_STATUS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
-    names.THETA_TOPIC: 'std_msgs/msg/Float64MultiArray',
-    names.THETA_SAMPLES_TOPIC: 'std_msgs/msg/Float64MultiArray',
-    names.DIAGNOSTICS_TOPIC: 'diagnostic_msgs/msg/DiagnosticArray',
-    names.MARKERS_TOPIC: 'visualization_msgs/msg/MarkerArray',
-    names.SESSION_STATUS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
-    names.INFERENCE_STATUS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
-    names.PARTICIPANT_STATUS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
-    names.PARTICIPANT_IDEAL_TOPIC: 'nav_msgs/msg/Path',
-    names.PARTICIPANT_CORRECTIONS_TOPIC: 'trajectory_msgs/msg/MultiDOFJointTrajectory',
-    names.ANSWERS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
-    names.MARKS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
-    names.JOY_TOPIC: 'sensor_msgs/msg/Joy',
-    names.TWIST_TOPIC: 'geometry_msgs/msg/TwistStamped',
-    arm_names.ARM_STATUS_TOPIC: 'diagnostic_msgs/msg/DiagnosticStatus',
-    arm_names.PERSON_WRENCH_TOPIC: 'geometry_msgs/msg/WrenchStamped',
-    # What explains a fault afterwards: who was there, and what they said.
-    names.HEARTBEAT_TOPIC: 'std_msgs/msg/String',
-    names.LOG_TOPIC: 'rcl_interfaces/msg/Log',
-}
-# All that the correction recorder may listen to; robot_state only where franka_msgs is installed.
-ARM_TOPICS = (
-    *names.FRANKA_REQUIRED_TOPICS,
-    names.WRENCH_IN_BASE_TOPIC,
-    names.ROBOT_STATE_TOPIC,
-)
-_QOS = {**names.TOPIC_QOS, arm_names.ARM_STATUS_TOPIC: names.LATCHED_QOS}
 
 # How often it is looked what came: to be woken up by each message costs ten times as much.
 _LOOK_SEC = 0.05
@@ -104,14 +78,13 @@ class SessionRecorderNode(Node):
             ros_distribution=ros_distribution() or 'unknown',
             flush_period_sec=config.flush_period_sec,
         )
-        topics = {
-            **SESSION_TOPIC_TYPES,
-            **_command_types(config.controller),
+        for topic, type_name in {
+            **recorded_types(with_arm=config.records_arm),
+            # One of them is used. It is heard by best effort: who listens must never hold up who
+            # commands.
+            names.command_topic(config.controller): 'trajectory_msgs/msg/JointTrajectory',
             **config.further_types,
-        }
-        if config.records_arm:
-            topics.update((topic, names.FRANKA_TOPIC_TYPES[topic]) for topic in ARM_TOPICS)
-        for topic, type_name in topics.items():
+        }.items():
             self._record(topic, type_name)
         self._diagnostics_publisher = self.create_publisher(
             DiagnosticArray, names.DIAGNOSTICS_TOPIC, names.DIAGNOSTICS_QOS
@@ -129,11 +102,11 @@ class SessionRecorderNode(Node):
     def _record(self, topic: str, type_name: str) -> None:
         try:
             message_type = _message_type(type_name)
-            qos = _QOS.get(topic, names.ROBOT_STATE_QOS)
+            qos = qos_of(topic)
             description = describe_topic(
                 self.resolve_topic_name(topic),
                 type_name,
-                _qos_in_bag(qos),
+                qos,
                 ros_prefixes=_ros_prefixes(),
             )
         except UnknownTypeError:
@@ -143,7 +116,7 @@ class SessionRecorderNode(Node):
             return
         self.writer.add_topic(description)
         self._subscriptions_by_topic[description.name] = PolledSubscription(
-            self, message_type, topic, _listening(qos)
+            self, message_type, topic, listening_qos(qos)
         )
 
     def look(self) -> None:
@@ -244,18 +217,6 @@ class SessionRecorderNode(Node):
         super().destroy_node()
 
 
-def _command_types(controller: str) -> dict[str, str]:
-    """Return the topics on which the arm is told what to do; one of them is used.
-
-    They are heard by best effort: who listens must never hold up who commands.
-    """
-    return {
-        names.command_topic(controller): 'trajectory_msgs/msg/JointTrajectory',
-        arm_names.CRISP_TARGET_JOINT_TOPIC: 'sensor_msgs/msg/JointState',
-        arm_names.CRISP_TARGET_POSE_TOPIC: 'geometry_msgs/msg/PoseStamped',
-    }
-
-
 def _message_type(type_name: str) -> Any:
     package, name = type_name.split('/msg/')
     try:
@@ -269,30 +230,24 @@ def _ros_prefixes() -> tuple[Path, ...]:
     return tuple(Path(path) for path in paths.split(os.pathsep) if path)
 
 
-def _qos_in_bag(qos: QoSProfile) -> QualityOfService:
-    """Return how a topic is sent, as a bag keeps it."""
-    return QualityOfService(
-        history='keep_all' if qos.history is HistoryPolicy.KEEP_ALL else 'keep_last',
-        depth=qos.depth,
-        reliability=(
-            'reliable' if qos.reliability is ReliabilityPolicy.RELIABLE else 'best_effort'
-        ),
-        durability=(
-            'transient_local' if qos.durability is DurabilityPolicy.TRANSIENT_LOCAL else 'volatile'
-        ),
-    )
+def recorded_types(*, with_arm: bool) -> dict[str, str]:
+    """Return the types of the topics that are recorded of any session, and of its arm."""
+    return {
+        each.name: each.type_name
+        for each in TOPICS.values()
+        if each.is_recorded and (with_arm or each.name not in ARM_TOPICS)
+    }
 
 
-def _listening(qos: QoSProfile) -> QoSProfile:
+def qos_of(topic: str) -> QualityOfService:
+    """Return how a topic is heard; commands by best effort, like all that is not ours."""
+    return TOPICS[topic].qos if topic in TOPICS and topic not in FOREIGN_TOPICS else NEWEST
+
+
+def listening_qos(qos: QualityOfService) -> QoSProfile:
     """Return how to listen to a topic so that no message is missed."""
-    if qos.history is HistoryPolicy.KEEP_ALL:
-        return qos
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST,
-        depth=_DEPTH,
-        reliability=qos.reliability,
-        durability=qos.durability,
-    )
+    is_all = qos.history == 'keep_all'
+    return names.qos_profile(qos if is_all else dataclasses.replace(qos, depth=_DEPTH))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

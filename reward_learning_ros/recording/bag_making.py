@@ -30,8 +30,6 @@ from reward_learning_ros.learning import ToolPaths
 from reward_learning_ros.recording.bag_reader import BagReader
 from reward_learning_ros.recording.bag_writer import BagWriter, existing_files
 from reward_learning_ros.recording.message_types import (
-    LATCHED,
-    QualityOfService,
     Topic,
     describe_topic,
     standard_types,
@@ -189,7 +187,6 @@ def _quaternion(xyzw: Sequence[float] | np.ndarray) -> Any:
     return _new('geometry_msgs/msg/Quaternion', **parts)
 
 
-_CORRECTIONS_QOS = QualityOfService(history='keep_all', depth=0, durability='transient_local')
 # The published recordings say how long they took, not when they were made.
 _PUBLISHED_START_NS = 1_000_000_000
 
@@ -213,9 +210,8 @@ def write_corrections(
         BagWriteError: It cannot be written.
     """
     _require_new(path)
-    qos = {CORRECTIONS: _CORRECTIONS_QOS}
     parts = (PLAN, STATUS, CORRECTIONS, *(() if theta_star is None else (PARTICIPANT,)))
-    names = {part: f'/{PARTS[part].topic}' for part in parts}
+    names = {part: f'/{PARTS[part].name}' for part in parts}
     rows: list[tuple[int, str, bytes]] = []
     for plan in plans:
         end_ns = plan.stamp_ns + round(plan.duration_sec * _NANOSECONDS)
@@ -241,10 +237,7 @@ def write_corrections(
         rows.append((first_ns, names[PARTICIPANT], serialized_diagnostic(told)))
     writer = BagWriter(
         path,
-        [
-            describe_topic(names[part], PARTS[part].type_name, qos.get(part, LATCHED))
-            for part in parts
-        ],
+        [describe_topic(names[part], PARTS[part].type_name, PARTS[part].qos) for part in parts],
     )
     # A stable sort: a plan stays before what belongs to it.
     for time_ns, topic, data in sorted(rows, key=lambda row: row[0]):
@@ -272,7 +265,7 @@ def add_spoken(
         raise BagError(f'{path}: there is no recording')
     part = PARTS[MARKS if isinstance(record, OperatorMark) else ANSWERS]
     prefix = f'/{namespace.strip("/")}' if namespace else ''
-    topic = describe_topic(f'{prefix}/{part.topic}', part.type_name, _CORRECTIONS_QOS)
+    topic = describe_topic(f'{prefix}/{part.name}', part.type_name, part.qos)
     if isinstance(record, OperatorMark):
         told, said_ns = mark_diagnostic_of(record), record.machine_ns
     else:

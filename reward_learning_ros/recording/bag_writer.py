@@ -22,7 +22,7 @@ from reward_learning_ros.recording.bag_repair import (
     metadata_texts,
 )
 from reward_learning_ros.recording.growing_mcap import GrowingMcap
-from reward_learning_ros.recording.message_types import Topic
+from reward_learning_ros.recording.message_types import Topic, qos_to_mapping
 from reward_learning_ros.recording.problems import BagError, BagWriteError
 
 # Half of what may be lost.
@@ -101,7 +101,9 @@ class BagWriter:
         if topic.name in self._topics:
             raise BagError(f'{self.path}: topic {topic.name} is there already')
         self._topics[topic.name] = topic
-        self._qos[topic.name] = yaml.safe_dump([topic.qos.to_mapping()], sort_keys=False).strip()
+        self._qos[topic.name] = yaml.safe_dump(
+            [qos_to_mapping(topic.qos)], sort_keys=False
+        ).strip()
         self.written[topic.name] = 0
         self.dropped[topic.name] = 0
         self._add_to_file(topic)

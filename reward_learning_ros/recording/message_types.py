@@ -19,6 +19,7 @@ from rosbags.typesys import (
     get_typestore,
 )
 
+from reward_learning_ros.interface.topics import QualityOfService
 from reward_learning_ros.recording.problems import BagError, TopicInBag, UnknownTypeError
 
 # As rosbag2 up to version 8 of its metadata writes them, and every later one reads them.
@@ -29,31 +30,19 @@ _AUTOMATIC_LIVELINESS = 1
 _FOREVER = {'sec': 9223372036, 'nsec': 854775807}
 
 
-@dataclass(frozen=True, kw_only=True)
-class QualityOfService:
-    """How a topic is sent; `ros2 bag play` sends it in the same way."""
-
-    history: str = 'keep_last'
-    depth: int = 10
-    reliability: str = 'reliable'
-    durability: str = 'volatile'
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Return it as rosbag2 writes it."""
-        return {
-            'history': _HISTORY[self.history],
-            'depth': self.depth,
-            'reliability': _RELIABILITY[self.reliability],
-            'durability': _DURABILITY[self.durability],
-            'deadline': dict(_FOREVER),
-            'lifespan': dict(_FOREVER),
-            'liveliness': _AUTOMATIC_LIVELINESS,
-            'liveliness_lease_duration': dict(_FOREVER),
-            'avoid_ros_namespace_conventions': False,
-        }
-
-
-LATCHED = QualityOfService(depth=1, durability='transient_local')
+def qos_to_mapping(qos: QualityOfService) -> dict[str, Any]:
+    """Return a quality of service as rosbag2 writes it."""
+    return {
+        'history': _HISTORY[qos.history],
+        'depth': qos.depth,
+        'reliability': _RELIABILITY[qos.reliability],
+        'durability': _DURABILITY[qos.durability],
+        'deadline': dict(_FOREVER),
+        'lifespan': dict(_FOREVER),
+        'liveliness': _AUTOMATIC_LIVELINESS,
+        'liveliness_lease_duration': dict(_FOREVER),
+        'avoid_ros_namespace_conventions': False,
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

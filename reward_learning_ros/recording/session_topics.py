@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
+from reward_learning_ros.interface import topics as table
+from reward_learning_ros.interface.topics import TopicSpecification
 from reward_learning_ros.recording.problems import BagError, TopicInBag
-
-_BROADCASTER = 'franka_robot_state_broadcaster'
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """What a topic is for.
-
-    Attributes:
-        topic: its name in a session, without a namespace.
-        type_name: of its messages.
-    """
-
-    topic: str
-    type_name: str
-
 
 PLAN = 'plan'
 STATUS = 'status'
@@ -43,39 +28,27 @@ POSE = 'pose'
 WRENCH = 'wrench'
 ROBOT_STATE = 'robot_state'
 
-PARTS: Mapping[str, Part] = {
-    PLAN: Part(topic='plan', type_name='nav_msgs/msg/Path'),
-    STATUS: Part(topic='playback/status', type_name='diagnostic_msgs/msg/DiagnosticStatus'),
-    CORRECTIONS: Part(
-        topic='corrections', type_name='trajectory_msgs/msg/MultiDOFJointTrajectory'
-    ),
-    CONTACTS: Part(topic='contacts', type_name='diagnostic_msgs/msg/DiagnosticStatus'),
-    THETA: Part(topic='theta', type_name='std_msgs/msg/Float64MultiArray'),
-    SAMPLES: Part(topic='theta/samples', type_name='std_msgs/msg/Float64MultiArray'),
-    INFERENCE: Part(topic='inference/status', type_name='diagnostic_msgs/msg/DiagnosticStatus'),
-    PARTICIPANT: Part(
-        topic='participant/status', type_name='diagnostic_msgs/msg/DiagnosticStatus'
-    ),
-    PARTICIPANT_CORRECTIONS: Part(
-        topic='participant/corrections', type_name='trajectory_msgs/msg/MultiDOFJointTrajectory'
-    ),
-    SESSION: Part(topic='session/status', type_name='diagnostic_msgs/msg/DiagnosticStatus'),
-    ANSWERS: Part(topic='questionnaire/answers', type_name='diagnostic_msgs/msg/DiagnosticStatus'),
-    MARKS: Part(topic='session/marks', type_name='diagnostic_msgs/msg/DiagnosticStatus'),
-    TORQUES: Part(
-        topic=f'{_BROADCASTER}/external_joint_torques', type_name='sensor_msgs/msg/JointState'
-    ),
-    JOINTS: Part(
-        topic=f'{_BROADCASTER}/measured_joint_states', type_name='sensor_msgs/msg/JointState'
-    ),
-    POSE: Part(topic=f'{_BROADCASTER}/current_pose', type_name='geometry_msgs/msg/PoseStamped'),
-    WRENCH: Part(
-        topic=f'{_BROADCASTER}/external_wrench_in_base_frame',
-        type_name='geometry_msgs/msg/WrenchStamped',
-    ),
-    ROBOT_STATE: Part(
-        topic=f'{_BROADCASTER}/robot_state', type_name='franka_msgs/msg/FrankaRobotState'
-    ),
+PARTS: Mapping[str, TopicSpecification] = {
+    part: table.TOPICS[name]
+    for part, name in {
+        PLAN: table.PLAN_TOPIC,
+        STATUS: table.PLAYBACK_STATUS_TOPIC,
+        CORRECTIONS: table.CORRECTIONS_TOPIC,
+        CONTACTS: table.CONTACTS_TOPIC,
+        THETA: table.THETA_TOPIC,
+        SAMPLES: table.THETA_SAMPLES_TOPIC,
+        INFERENCE: table.INFERENCE_STATUS_TOPIC,
+        PARTICIPANT: table.PARTICIPANT_STATUS_TOPIC,
+        PARTICIPANT_CORRECTIONS: table.PARTICIPANT_CORRECTIONS_TOPIC,
+        SESSION: table.SESSION_STATUS_TOPIC,
+        ANSWERS: table.ANSWERS_TOPIC,
+        MARKS: table.MARKS_TOPIC,
+        TORQUES: table.EXTERNAL_JOINT_TORQUES_TOPIC,
+        JOINTS: table.MEASURED_JOINT_STATES_TOPIC,
+        POSE: table.CURRENT_POSE_TOPIC,
+        WRENCH: table.WRENCH_IN_BASE_TOPIC,
+        ROBOT_STATE: table.ROBOT_STATE_TOPIC,
+    }.items()
 }
 
 
@@ -126,23 +99,25 @@ class SessionTopics:
     ) -> SessionTopics:
         """Return the topics of the nodes of one namespace, as far as they are there."""
         prefix = f'/{namespace.strip("/")}/' if namespace.strip('/') else '/'
-        names = {part: prefix + needed.topic for part, needed in PARTS.items()}
+        names = {part: prefix + needed.name for part, needed in PARTS.items()}
         found = cls(path, {}, {})
         found._found = {part: topics[name] for part, name in names.items() if name in topics}
         return found
 
-    def _find(self, part: str, needed: Part, topics: Mapping[str, TopicInBag]) -> None:
+    def _find(
+        self, part: str, needed: TopicSpecification, topics: Mapping[str, TopicInBag]
+    ) -> None:
         suitable = [
             topic
             for name, topic in topics.items()
             if topic.count
             and topic.type_name == needed.type_name
-            and name.endswith(f'/{needed.topic}')
+            and name.endswith(f'/{needed.name}')
             # What a participant means is no correction that was made.
             and not any(
-                name.endswith(f'/{other.topic}')
+                name.endswith(f'/{other.name}')
                 for other in PARTS.values()
-                if other.topic.endswith(f'/{needed.topic}')
+                if other.name.endswith(f'/{needed.name}')
             )
         ]
         if len(suitable) > 1:
@@ -167,7 +142,7 @@ class SessionTopics:
         except KeyError:
             needed = PARTS[part]
             raise BagError(
-                f'{self._path}: there is no topic {needed.topic} of type {needed.type_name} with '
+                f'{self._path}: there is no topic {needed.name} of type {needed.type_name} with '
                 f'messages; another name can be given as {part}=/NAME'
             ) from None
 

@@ -28,7 +28,7 @@ _STATUS_STEP = 20
 
 
 def topic_name(part: str) -> str:
-    return f'/{PARTS[part].topic}'
+    return f'/{PARTS[part].name}'
 
 
 def arm_messages(made: Recording, parts=(TORQUES, JOINTS, POSE)) -> dict[str, list[bytes]]:

@@ -187,7 +187,7 @@ def write_session(
     folder.write_configuration(
         config, {'reward_inference': {'parameters': to_mapping(parameters)}}
     )
-    names = {part: f'/{PARTS[part].topic}' for part in dict.fromkeys(part for _, part, _ in rows)}
+    names = {part: f'/{PARTS[part].name}' for part in dict.fromkeys(part for _, part, _ in rows)}
     writer = BagWriter(
         folder.bag, [describe_topic(name, PARTS[part].type_name) for part, name in names.items()]
     )

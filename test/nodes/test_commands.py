@@ -110,7 +110,7 @@ def test_the_doctor_finds_an_arm(make_ros, environment):
     ros = make_ros()
     arm = ros.create_node('arm', namespace='/fr3')
     # The type of robot_state may not be installed: this arm does not tell its mode.
-    told = [topic for topic in names.FRANKA_REQUIRED_TOPICS if topic != names.ROBOT_STATE_TOPIC]
+    told = [topic for topic in names.REQUIRED_ARM_TOPICS if topic != names.ROBOT_STATE_TOPIC]
     for topic in told:
         kind = PoseStamped if topic == names.CURRENT_POSE_TOPIC else JointState
         publisher = arm.create_publisher(kind, topic, names.ROBOT_STATE_QOS)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, ReliabilityPolicy
 
-from reward_learning_ros.nodes import arm_names, names
-from reward_learning_ros.nodes.session_recorder import SESSION_TOPIC_TYPES
+from reward_learning_ros.interface.topics import FOREIGN_TOPICS, TOPICS
+from reward_learning_ros.nodes import names
 
 DOCUMENT = (Path(__file__).parents[2] / 'docs' / 'interfaces.md').read_text(encoding='utf-8')
 ROWS = {
@@ -30,21 +30,20 @@ def in_words(qos) -> str:
     return f'{"reliable" if is_reliable else "best effort"}, {qos.depth}'
 
 
-@pytest.mark.parametrize('topic', names.TOPIC_QOS)
+# What others' nodes say and hear has its names from them.
+OURS = sorted(TOPICS.keys() - set(FOREIGN_TOPICS))
+
+
+@pytest.mark.parametrize('topic', OURS)
 def test_a_topic_is_documented_with_its_quality_of_service(topic):
-    assert ROWS[topic][1] == in_words(names.TOPIC_QOS[topic])
+    assert ROWS[topic][1] == in_words(names.qos_profile(TOPICS[topic].qos))
 
 
-# What a person teleoperates with is said of by other nodes than ours.
-OURS = SESSION_TOPIC_TYPES.keys() - {names.JOY_TOPIC, names.TWIST_TOPIC}
-
-
-@pytest.mark.parametrize('topic', sorted(OURS))
-def test_a_recorded_topic_is_documented_with_its_type(topic):
-    assert ROWS[topic][0] == SESSION_TOPIC_TYPES[topic].replace('/msg', '')
+@pytest.mark.parametrize('topic', OURS)
+def test_a_topic_is_documented_with_its_type(topic):
+    assert ROWS[topic][0] == TOPICS[topic].type_name.replace('/msg', '')
 
 
 def test_every_service_is_documented_and_no_other():
     services = {value for name, value in vars(names).items() if name.endswith('_SERVICE')}
-    topics = {*names.TOPIC_QOS, arm_names.PERSON_WRENCH_TOPIC, arm_names.ARM_STATUS_TOPIC}
-    assert set(ROWS) == services | topics
+    assert set(ROWS) == services | set(OURS)

@@ -52,7 +52,7 @@ def reports(make_ros):
 
 
 def test_every_topic_is_reported_as_it_is(reports):
-    assert list(reports) == list(names.FRANKA_TOPIC_TYPES)
+    assert list(reports) == list(names.ARM_TOPICS)
     torques = reports[names.EXTERNAL_JOINT_TORQUES_TOPIC]
     assert torques.types == ('sensor_msgs/msg/JointState',)
     assert (torques.publishers, torques.reliability) == (1, ('best_effort',))

@@ -103,7 +103,7 @@ class Session:
                 message_type,
                 topic,
                 lambda message, keep=keep, read=read: keep.append(read(message)),
-                LISTENING_QOS if names.TOPIC_QOS[topic] is names.LATCHED_QOS else DEEP_QOS,
+                LISTENING_QOS if names.TOPICS[topic].qos == names.LATCHED else DEEP_QOS,
             )
         self._corrections = self.person.create_publisher(
             MultiDOFJointTrajectory, names.CORRECTIONS_TOPIC, names.CORRECTIONS_QOS

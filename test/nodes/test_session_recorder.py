@@ -30,7 +30,7 @@ from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.arm_names import CLOCK_QOS
 from reward_learning_ros.nodes.controller_watch import command_listeners
 from reward_learning_ros.nodes.conversions import corrections_to_message, plan_to_message
-from reward_learning_ros.nodes.session_recorder import SESSION_TOPIC_TYPES, SessionRecorderNode
+from reward_learning_ros.nodes.session_recorder import SessionRecorderNode, recorded_types
 from reward_learning_ros.recording.bag_writer import finish_bag
 from reward_learning_ros.recording.session_topics import PARTS
 
@@ -259,6 +259,6 @@ def test_who_records_commands_is_no_controller_that_follows_them(make_ros):
 
 
 def test_readers_without_ros_know_the_recorded_topics_by_the_same_names():
-    recorded = {**SESSION_TOPIC_TYPES, **names.FRANKA_TOPIC_TYPES}
+    recorded = recorded_types(with_arm=True)
     for part in PARTS.values():
-        assert recorded[part.topic] == part.type_name
+        assert recorded[part.name] == part.type_name

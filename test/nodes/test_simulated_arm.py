@@ -87,7 +87,7 @@ def test_topics_types_and_qualities_are_those_of_franka_ros2(stage):
     for topic in [*best_effort, names.JOINT_STATES_TOPIC]:
         stage.ros.wait_until(lambda topic=topic: stage.audience.count_publishers(topic) == 1)
         (info,) = stage.audience.get_publishers_info_by_topic(topic)
-        assert info.topic_type == names.FRANKA_TOPIC_TYPES[topic]
+        assert info.topic_type == names.TOPICS[topic].type_name
         expected = (
             ReliabilityPolicy.BEST_EFFORT if topic in best_effort else ReliabilityPolicy.RELIABLE
         )

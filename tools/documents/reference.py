@@ -127,19 +127,18 @@ class Use:
 
 def topics() -> str:
     """Return who publishes and who hears each topic, and with which quality of service."""
-    found = list(uses())
-    rows = []
-    for name in sorted({use.name for use in found if use.kind != 'service'}):
-        here = [use for use in found if use.name == name and use.kind != 'service']
-        rows.append(
-            (
-                f'`{name}`',
-                _joined(use.type for use in here),
-                _joined(use.quality for use in here),
-                _joined(use.node for use in here if use.kind == 'publisher'),
-                _joined(use.node for use in here if use.kind == 'subscription'),
-            )
+    from reward_learning_ros.interface.topics import TOPICS
+
+    rows = [
+        (
+            f'`{each.name}`',
+            f'`{each.type_name.replace("/msg", "")}`',
+            each.qos.text,
+            _joined(each.publishers),
+            _joined(each.subscribers),
         )
+        for each in sorted(TOPICS.values(), key=lambda each: each.name)
+    ]
     return _table(('topic', 'type', 'quality of service', 'published by', 'heard by'), rows)
 
 
@@ -155,17 +154,13 @@ def services() -> str:
 
 def names() -> dict[str, str]:
     """Return the topics and services of the package by the names of their constants."""
-    found = {}
-    for module in _NAMES:
-        for node in ast.parse((_NODES / f'{module}.py').read_text(encoding='utf-8')).body:
-            if (
-                isinstance(node, ast.Assign)
-                and isinstance(node.targets[0], ast.Name)
-                and node.targets[0].id.endswith(('_TOPIC', '_SERVICE'))
-                and isinstance(node.value, ast.Constant)
-            ):
-                found[node.targets[0].id] = str(node.value.value)
-    return found
+    from reward_learning_ros.interface import topics as table
+
+    return {
+        name: value
+        for name, value in vars(table).items()
+        if name.endswith(('_TOPIC', '_SERVICE')) and isinstance(value, str)
+    }
 
 
 def uses() -> Iterator[Use]:

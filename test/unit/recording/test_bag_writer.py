@@ -13,9 +13,10 @@ from mcap.reader import make_reader
 from mcap.writer import MCAP0_MAGIC
 from rosbags.highlevel import AnyReader
 
+from reward_learning_ros.interface.topics import LATCHED
 from reward_learning_ros.recording.bag_reader import BagReader
 from reward_learning_ros.recording.bag_writer import BagWriter, finish_bag
-from reward_learning_ros.recording.message_types import LATCHED, describe_topic, standard_types
+from reward_learning_ros.recording.message_types import describe_topic, standard_types
 from reward_learning_ros.recording.problems import BagError, BagWriteError, UnknownTypeError
 
 TOPICS = [
