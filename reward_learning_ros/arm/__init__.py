@@ -1,4 +1,4 @@
-"""The FR3: description, kinematics, limits, timing, MuJoCo simulation, controllers.
+"""The FR3: description, kinematics, limits, timing, scenes and its simulation in MuJoCo.
 
-Imports core, parameters and interface. No ROS.
+Imports core, parameters and interface; no ROS.
 """

@@ -1,7 +1,9 @@
-"""Bayesian reward learning and planning; imports nothing else of this package, no ROS, no physics.
+"""Bayesian reward learning: the human model, the samplers, the posterior and the planner.
 
-This is also the public interface: names are imported when they are first used, so that importing
-this package is quick, and tasks are loaded by name from `reward_learning_ros.tasks`.
+Imports nothing of this package; no ROS.
+
+The public names are imported when they are first used, so that importing this package is quick;
+tasks are loaded by name from `reward_learning_ros.tasks`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """The paper's simulations, the published study, calibration, sweeps, sessions without an arm.
 
-Imports recording, participant, study and figures. No ROS.
+Imports core, parameters, tasks, learning, recording, participant, figures and study; no ROS.
 """

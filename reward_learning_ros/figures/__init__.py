@@ -1,4 +1,4 @@
-"""Style, plots, pictures of tasks and HTML pages.
+"""The style of figures, plots, pictures of tasks and HTML pages.
 
-Imports core, tasks and sensing; Matplotlib where it is used. No ROS.
+Imports core and sensing; no ROS.
 """

@@ -1,4 +1,6 @@
-"""What the nodes say to each other, as plain records: no ROS.
+"""What the nodes say to each other: plain records, and the table of topics.
+
+Imports core; no ROS.
 
 Each record validates itself and keeps its arrays read-only. Next to a record stands the function
 that reads it from a message. That function asks only for the message's fields, so it takes the

@@ -1,4 +1,6 @@
-"""From corrections on the wire to θ and the next plan; no ROS.
+"""From the corrections of a session to θ and the next plan, the same live and offline.
+
+Imports core, parameters, interface, arm and playback; no ROS.
 
 The live node and re-inference from a recording both put what they heard into a `Learner` and what
 it gives into `learn`, so they agree to the last digit.

@@ -1,5 +1,7 @@
 """One frozen dataclass per node or command, from which everything else is derived.
 
+Imports core; no ROS.
+
 The dataclass is the only place of defaults, ranges and descriptions. From it follow validation,
 the configuration file, the command-line options and (in `nodes.ros_parameters`) the ROS
 parameters:

@@ -1,4 +1,6 @@
-"""Playback of plans on an arm: motions, guards and states; no ROS.
+"""Playback of plans on an arm: motions, safety checks and states.
 
-Nothing is imported here: who needs only parameters or ages of requests waits for no kernels.
+Imports core, parameters, interface, arm and sensing; no ROS.
+
+This file itself imports nothing: who needs only parameters or ages of requests waits for no kernels.
 """

@@ -1,4 +1,4 @@
-"""Recordings: rosbag2 in MCAP and SQLite, sessions read back, re-inference and re-detection.
+"""Recordings: rosbag2 bags written, read and repaired, sessions read back and inferred again.
 
-Imports what is below sessions: core, tasks, arm, sensing, interface, learning. No ROS.
+Imports core, parameters, interface, arm, sensing and learning; no ROS.
 """

@@ -1,4 +1,4 @@
-"""A study: protocol, ledger, tidy tables, analysis and statistics.
+"""A study: protocol, ledger, questionnaires, tidy tables, analysis and statistics.
 
-Imports core, figures and recording. No ROS.
+Imports core, parameters, interface, tasks, recording, figures and session; no ROS.
 """

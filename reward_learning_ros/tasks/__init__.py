@@ -1,5 +1,7 @@
 """The tasks by name: those of this package, task files, and those of other packages.
 
+Imports core and arm; no ROS.
+
 A task of this package is a module here whose `make_task()` returns it. A task file is a YAML file
 in the package's `config/tasks`, in `$XDG_CONFIG_HOME/reward_learning_ros/tasks`, or in a directory
 of `$REWARD_LEARNING_TASKS`. Other packages name theirs in the entry-point group

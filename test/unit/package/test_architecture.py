@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import graphlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -117,6 +118,24 @@ def test_no_part_depends_on_itself_through_others():
     # Raises CycleError with the circle.
     order = list(graphlib.TopologicalSorter(graph).static_order())
     assert order.index('core') < order.index('nodes')
+
+
+@pytest.mark.parametrize('part', sorted(set.union(*LAYERS)))
+def test_a_package_says_what_it_imports(part):
+    documented = ast.get_docstring(ast.parse((ROOT / part / '__init__.py').read_text('utf-8')))
+    said = re.search(r'^Imports ([^;.]+)(; no ROS)?\.$', documented, re.M)
+    assert said, f'{part}/__init__.py does not say what it imports'
+    names = set(re.split(r',\s|\sand\s', said[1])) - {'nothing of this package'}
+    assert names == set(uses()[part])
+    assert bool(said[2]) == (part in WITHOUT_ROS)
+
+
+def test_newcomers_are_told_these_layers():
+    text = (ROOT.parent / 'CONTRIBUTING.md').read_text('utf-8')
+    drawn = re.search(r'dependencies point\n\n```text\n(.+?)```', text, re.S)[1]
+    assert [set(line.split(', ')) for line in drawn.splitlines()] == list(LAYERS)
+    tree = re.search(r'^reward_learning_ros/\n((?:  .+\n)+)', text, re.M)[1]
+    assert set(re.findall(r'^  (\w+)/ ', tree, re.M)) == set.union(*LAYERS)
 
 
 @pytest.mark.parametrize('part', WITHOUT_ROS)
