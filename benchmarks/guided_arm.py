@@ -221,7 +221,7 @@ def within_reach(plan: Plan, time_sec: float, displacement_m: Array) -> bool:
     limits = PlaybackParameters()
     rest = plan.positions[plan.times_sec >= time_sec - 1e-6] + displacement_m
     inside = (rest >= limits.workspace_lower_m).all() and (rest <= limits.workspace_upper_m).all()
-    return bool(inside and np.linalg.norm(displacement_m) <= limits.largest_shift_m)
+    return bool(inside and np.linalg.norm(displacement_m) <= limits.max_shift_m)
 
 
 def run(

@@ -19,7 +19,7 @@ from tools.pins import ROOT
 GALLERY = ROOT / 'docs' / 'gallery'
 INDEX = 'README.md'
 # What all pictures together may weigh in the repository.
-MOST_BYTES = 3_000_000
+MAX_BYTES = 3_000_000
 SEED = 3
 # The session of which a film is made.
 FILMED = ('--seed', '3')
@@ -231,8 +231,8 @@ def main(arguments: list[str] | None = None) -> int:
     (folder / INDEX).write_text('\n'.join(page), encoding='utf-8')
     weight = sum(path.stat().st_size for path in folder.iterdir())
     print(f'{weight / 1000:.0f} kB in all')
-    if weight > MOST_BYTES:
-        print(f'error: at most {MOST_BYTES / 1000:.0f} kB are allowed', file=sys.stderr)
+    if weight > MAX_BYTES:
+        print(f'error: at most {MAX_BYTES / 1000:.0f} kB are allowed', file=sys.stderr)
         return 1
     return 0
 

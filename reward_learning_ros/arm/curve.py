@@ -242,8 +242,8 @@ GRIPPER_DOWN.setflags(write=False)
 
 # Poses per segment at which the fast check follows a path; plans use more if segments are long.
 POSES_PER_SEGMENT = 8
-_LONGEST_STEP_M = 0.03
-_LONGEST_STEP_RAD = 0.1
+_MAX_STEP_M = 0.03
+_MAX_STEP_RAD = 0.1
 
 # Following a pose and timing it cost about a hundred-thousandth of a second: so many keep an
 # answer within a twentieth. Many waypoints have fewer poses between them; a plan through more has
@@ -251,7 +251,7 @@ _LONGEST_STEP_RAD = 0.1
 MAX_POSES = 2_500
 
 # A rotation vector interpolates orientations well below half a turn only.
-_LARGEST_ROTATION_RAD = 3.0
+_MAX_ROTATION_RAD = 3.0
 
 
 def sample_trajectories(trajectories_m: ArrayLike) -> tuple[Array, Array]:
@@ -292,10 +292,10 @@ def relative_rotations(rotations: ArrayLike | None, count: int) -> tuple[Array, 
     first = Rotation.from_matrix(matrices[0])
     vectors = (first.inv() * Rotation.from_matrix(matrices)).as_rotvec()
     largest = float(np.linalg.norm(vectors, axis=1).max())
-    if largest > _LARGEST_ROTATION_RAD:
+    if largest > _MAX_ROTATION_RAD:
         raise InvalidInputError(
             f'a waypoint is turned by {largest:.2f} rad from the first; '
-            f'allowed: up to {_LARGEST_ROTATION_RAD}'
+            f'allowed: up to {_MAX_ROTATION_RAD}'
         )
     return vectors, first
 
@@ -326,6 +326,6 @@ def poses_per_segment(waypoints: Array, rotation_vectors: Array) -> int:
     longest_rad = float(turns.max(initial=0.0))
     return max(
         usual_poses_per_segment(len(waypoints) - 1),
-        math.ceil(longest_m / _LONGEST_STEP_M),
-        math.ceil(longest_rad / _LONGEST_STEP_RAD),
+        math.ceil(longest_m / _MAX_STEP_M),
+        math.ceil(longest_rad / _MAX_STEP_RAD),
     )

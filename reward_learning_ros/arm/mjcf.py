@@ -126,7 +126,7 @@ def hand_on_slides(
     *,
     quaternion: Sequence[float],
     moving_mass_kg: float,
-    largest_force_n: float,
+    max_force_n: float,
     held: Iterable[ElementTree.Element] = (),
 ) -> ElementTree.Element:
     """Make the hand alone, moved along x, y and z of the base frame at a constant rotation.
@@ -135,7 +135,7 @@ def hand_on_slides(
         hand: the hand.
         quaternion: w, x, y, z of the tool in the base frame.
         moving_mass_kg: what moves with the hand along each axis: the inertia of the missing arm.
-        largest_force_n: that moves the hand along each axis.
+        max_force_n: that moves the hand along each axis.
         held: elements fixed to the tool, in the tool's frame.
 
     Returns:
@@ -150,7 +150,7 @@ def hand_on_slides(
             type='slide',
             axis=axis,
             armature=repr(moving_mass_kg),
-            actuatorfrcrange=numbers((-largest_force_n, largest_force_n)),
+            actuatorfrcrange=numbers((-max_force_n, max_force_n)),
         )
     tool = ElementTree.SubElement(
         carriage, 'body', name=f'{hand.tool_frame}_body', quat=numbers(quaternion)

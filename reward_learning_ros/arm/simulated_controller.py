@@ -170,15 +170,15 @@ class TorqueBias:
     phases_rad: Array
 
     @classmethod
-    def drawn(cls, largest_nm: float, rng: np.random.Generator) -> TorqueBias:
+    def drawn(cls, max_nm: float, rng: np.random.Generator) -> TorqueBias:
         """Draw the bias of one arm.
 
         Args:
-            largest_nm: largest bias of the strong joints.
+            max_nm: largest bias of the strong joints.
             rng: another generator is another arm.
         """
         return cls(
-            amplitude_nm=largest_nm * _SHARE_OF_JOINT,
+            amplitude_nm=max_nm * _SHARE_OF_JOINT,
             # Over the workspace of a task, about a radian, the bias changes by half its size.
             directions=rng.normal(scale=0.4, size=(JOINT_COUNT, JOINT_COUNT)),
             phases_rad=rng.uniform(-np.pi, np.pi, size=JOINT_COUNT),

@@ -78,7 +78,7 @@ def control(
     coefficients: Array,
     time_sec: float,
     gains: Array,
-    largest_force: float,
+    max_force: float,
     path_tolerance: float,
     keep: float,
     felt: Array,
@@ -96,7 +96,7 @@ def control(
         coefficients: likewise.
         time_sec: likewise.
         gains: (3, 7) stiffness, damping, and the external torque that is too much.
-        largest_force: external force that is too much, N.
+        max_force: external force that is too much, N.
         path_tolerance: distance of a joint from its set-point that is too much, rad; 0 for none.
         keep: share of the external torque's estimate that a cycle keeps.
         felt: (3, 7), rows: filtered external torque, updated; torque of contacts with the world;
@@ -135,7 +135,7 @@ def control(
         estimate = keep * felt[EXTERNAL, joint] + (1.0 - keep) * acting
         # Numbers too small to be normal ones make the processor a hundred times slower.
         felt[EXTERNAL, joint] = estimate if abs(estimate) > 1e-15 else 0.0
-    if wrench[0] ** 2 + wrench[1] ** 2 + wrench[2] ** 2 > largest_force**2:
+    if wrench[0] ** 2 + wrench[1] ** 2 + wrench[2] ** 2 > max_force**2:
         result = TOO_MUCH_FORCE
     for joint in range(JOINTS):
         if abs(felt[EXTERNAL, joint]) > gains[2, joint]:

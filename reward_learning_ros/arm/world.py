@@ -334,7 +334,7 @@ class World:
             hand,
             quaternion=_GRIPPER_DOWN_QUATERNION,
             moving_mass_kg=HAND_MOVING_MASS_KG,
-            largest_force_n=HAND_FORCE_N,
+            max_force_n=HAND_FORCE_N,
             held=self.scene.held(),
         )
 

@@ -50,7 +50,7 @@ OPTIONAL_PACKAGES = (
     ('pyarrow', 'study', 'tables on disk'),
     ('dask', 'study', 'other machines'),
 )
-LEAST_MEMORY_GB = 2.0
+MIN_MEMORY_GB = 2.0
 
 Finder = Callable[[str], bool]
 
@@ -203,7 +203,7 @@ def machine_findings(cores: int | None = None, memory_gb: float | None = None) -
             Finding(
                 name='memory',
                 found=f'{memory_gb:.1f} GB available',
-                advice='' if memory_gb >= LEAST_MEMORY_GB else 'close something: 2 GB are needed',
+                advice='' if memory_gb >= MIN_MEMORY_GB else 'close something: 2 GB are needed',
             )
         )
     return findings

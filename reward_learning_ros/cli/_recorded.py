@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.text import YamlError, load_yaml
 from reward_learning_ros.parameters import Parameters, from_mapping, parameter, specifications
+from reward_learning_ros.parameters.sources import with_present_names
 
 if TYPE_CHECKING:
     from reward_learning_ros.learning import LearningParameters
@@ -90,7 +91,7 @@ def resolved(
         ParameterError: A value is refused.
     """
     of_node = {} if session is None else session['nodes'].get(node, {}).get('parameters', {})
-    values = {**of_node, **given}
+    values = {**with_present_names(cls, of_node), **with_present_names(cls, given)}
     known = specifications(cls)
     return from_mapping(cls, {name: values[name] for name in values if name in known})
 

@@ -34,6 +34,7 @@ from reward_learning_ros.parameters.shared import (
     dependence_parameter,
     method_parameter,
 )
+from reward_learning_ros.parameters.sources import with_present_names
 
 if TYPE_CHECKING:
     from reward_learning_ros.recording.reinference import Reinference
@@ -136,7 +137,7 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
 
     learning = specifications(LearningParameters)
     detection = specifications(RedetectionParameters)
-    settings = settings_of(options.settings)
+    settings = with_present_names(RedetectionParameters, settings_of(options.settings))
     for name in settings:
         if name not in {**learning, **detection}:
             raise UnknownNameError('parameter', name, {**learning, **detection})

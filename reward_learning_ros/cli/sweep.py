@@ -28,6 +28,7 @@ from reward_learning_ros.parameters import (
     specifications,
     text_of,
 )
+from reward_learning_ros.parameters.sources import with_present_names
 
 if TYPE_CHECKING:
     from reward_learning_ros.experiments.parameter_sweep import Cell
@@ -183,7 +184,7 @@ def _resolved(
     cls: type[Any], session: Mapping[str, Any], node: str, point: Mapping[str, str]
 ) -> Any:
     """Return a configuration: default < that of the session's node < point of the grid."""
-    of_node = session['nodes'].get(node, {}).get('parameters', {})
+    of_node = with_present_names(cls, session['nodes'].get(node, {}).get('parameters', {}))
     known = specifications(cls)
     texts = {name: _text(value) for name, value in of_node.items() if name in known}
     return from_texts(cls, texts | {name: text for name, text in point.items() if name in known})

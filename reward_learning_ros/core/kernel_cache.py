@@ -33,7 +33,7 @@ from numba.core.caching import FunctionCache
 ROOT = Path(__file__).resolve().parents[2]
 NAME = 'reward_learning_ros'
 # About 10 MB for each state of the sources: enough for a day of changes and a few releases.
-MOST_BYTES = 256_000_000
+MAX_BYTES = 256_000_000
 # A folder that was used is marked so, but not with every start of a process.
 _MARK_PERIOD_SEC = 86_400.0
 # Settings of Numba that do not change the code.
@@ -64,7 +64,7 @@ def cache_folders() -> list[Path]:
     return [*folders, ROOT / NAME / '__pycache__' / 'kernels']
 
 
-def prune(folder: Path, most_bytes: int = MOST_BYTES) -> None:
+def prune(folder: Path, max_bytes: int = MAX_BYTES) -> None:
     """Remove what was not used for longest, until the rest of a cache folder is small enough."""
     entries = []
     with contextlib.suppress(OSError):
@@ -73,7 +73,7 @@ def prune(folder: Path, most_bytes: int = MOST_BYTES) -> None:
             entries.append((entry.stat().st_mtime, size, entry))
     total = sum(size for _, size, _ in entries)
     for _, size, entry in sorted(entries):
-        if total <= most_bytes:
+        if total <= max_bytes:
             return
         shutil.rmtree(entry, ignore_errors=True)
         total -= size

@@ -39,7 +39,7 @@ from reward_learning_ros.core.trajectory import CorrectionSequence
 
 # Steps of the local refinement, as shares of the box of deltas: from what annealing leaves open to
 # a hundredth of a millimetre.
-LARGEST_STEP, SMALLEST_STEP = 0.1, 1e-4
+MAX_STEP, MIN_STEP = 0.1, 1e-4
 # Sweeps of the refinement over all coordinates: of one among many trajectories, and of the last.
 FEW_SWEEPS, MANY_SWEEPS = 30, 1000
 # Where steps towards a straighter trajectory end.
@@ -113,7 +113,7 @@ def plan(
         if not again[0] > reward + SLACK:
             break
         reward, deltas, best = again
-    refine(features, space, weights, deltas, best, SMALLEST_STEP, False, MANY_SWEEPS)
+    refine(features, space, weights, deltas, best, MIN_STEP, False, MANY_SWEEPS)
     refine(features, space, weights, deltas, best, STRAIGHT_STEP, True, MANY_SWEEPS)
     if admissible is not None and not admissible(best[None])[0]:
         return _best_admissible(
@@ -137,7 +137,7 @@ def _climbed(
     ends = np.tile(space.plan, (len(starts), 1, 1))
     ends[:, fixed:] += np.cumsum(starts, axis=1)
     rewards = [
-        refine(features, space, theta, deltas, trajectory, SMALLEST_STEP, False, FEW_SWEEPS)
+        refine(features, space, theta, deltas, trajectory, MIN_STEP, False, FEW_SWEEPS)
         for deltas, trajectory in zip(starts, ends, strict=True)
     ]
     for count, steps in POLISHING:
@@ -285,7 +285,7 @@ def refine(
     best = float(_reward(features, space, theta, trajectory, values))
     floor = best - SLACK
     roughness = _roughness(trajectory)
-    step = LARGEST_STEP
+    step = MAX_STEP
     while step > smallest and sweeps > 0:
         sweeps -= 1
         improved = False
@@ -418,7 +418,7 @@ def polish(
             sizes[kind] = min(sizes[kind] * LONGER, 0.5)
         else:
             sizes[kind] *= SHORTER
-            if sizes[kind] < SMALLEST_STEP:
+            if sizes[kind] < MIN_STEP:
                 sizes[kind] = POLISHING_STEP
     return best
 
@@ -466,7 +466,7 @@ def _best_admissible(
         raise InvalidInputError(f'no trajectory of task {task.name!r} was found to be admissible')
     current, reward = candidates[chosen], float(rewards[chosen])
     width = task.space.delta_high - task.space.delta_low
-    scale = LARGEST_STEP
+    scale = MAX_STEP
     free = slice(task.space.fixed_waypoints, None)
     for _ in range(FALLBACK_ROUNDS):
         steps = scale * width * rng.standard_normal((4 * FALLBACK_BATCH, *best[free].shape))

@@ -28,12 +28,12 @@ BATCH = 125
 SEEDS = 4096
 ANNEAL_STEPS = 12
 # Of the inner sampler, which moves one correction at a time: of a long sequence it takes more.
-LEAST_INNER_STEPS = 12
+MIN_INNER_STEPS = 12
 INNER_STEPS_PER_CORRECTION = 4
 
 # Trajectories that the arm cannot follow, after which the search for one is given up: a second's
 # work.
-MOST_FAILURES = 400
+MAX_FAILURES = 400
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -182,7 +182,7 @@ def _settings(parameters: LearningParameters, longest: int) -> core.Settings:
     return core.Settings(
         warmup=WARMUP,
         batch=BATCH,
-        inner_steps=max(LEAST_INNER_STEPS, INNER_STEPS_PER_CORRECTION * longest),
+        inner_steps=max(MIN_INNER_STEPS, INNER_STEPS_PER_CORRECTION * longest),
         ensemble=core.EnsembleSize(seeds=SEEDS, anneal_steps=ANNEAL_STEPS),
         **wanted,
     )
@@ -242,7 +242,7 @@ class _PlaybackCheck:
             self._planner.whole(self._paths.plan_of(trajectory, 0))
         except RewardLearningError as error:
             self.failures += 1
-            if self.failures >= MOST_FAILURES:
+            if self.failures >= MAX_FAILURES:
                 raise InvalidInputError(
                     f'none of {self.failures} trajectories can be played; the last: {error}'
                 ) from error

@@ -29,7 +29,7 @@ from reward_learning_ros.learning.learning_parameters import LearningParameters
 Sequences = tuple[core.CorrectionSequence, ...]
 
 # A job at which so many processes died is given up: it would kill the next one too.
-MOST_DEATHS = 3
+MAX_DEATHS = 3
 # How long a process may take to end before it is killed.
 _FAREWELL_SEC = 1.0
 # Learning may wait for a core, playback and the recorders may not.
@@ -157,7 +157,7 @@ class LearningWorker:
         self.deaths += 1
         self._deaths_of_job += 1
         self.fault = f'the process that learns died (exit code {code})'
-        if self._deaths_of_job >= MOST_DEATHS:
+        if self._deaths_of_job >= MAX_DEATHS:
             outcome = self._given_up()
             self._deaths_of_job = 0
             self.start()

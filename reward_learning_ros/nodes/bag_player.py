@@ -78,7 +78,7 @@ class BagPlayerNode(Node):
             self._next = next(self._messages, None)
             if self._next is not None and self._config.rate:
                 pause_sec = max(0.0, (self._next.time_ns - message.time_ns) / 1e9)
-                pause_sec = min(pause_sec, self._config.longest_pause_sec)
+                pause_sec = min(pause_sec, self._config.max_pause_sec)
                 self._due_sec += pause_sec / self._config.rate
         if self._next is None and not self.is_done:
             self.is_done = True

@@ -74,7 +74,7 @@ _DEVICE_QOS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=50, reliability=ReliabilityPolicy.BEST_EFFORT
 )
 # A stamp farther than this from our own clock is of another clock.
-_LONGEST_DELAY_NS = 500_000_000
+_MAX_DELAY_NS = 500_000_000
 
 
 class CorrectionRecorderNode(Node):
@@ -100,7 +100,7 @@ class CorrectionRecorderNode(Node):
         )
         self.passes = self.recorder.passes
         self.teleoperation = TeleoperationRecorder(
-            timeline, config, self.passes, largest_shift_m=config.largest_shift_m
+            timeline, config, self.passes, max_shift_m=config.max_shift_m
         )
         self._is_told_to_learn = False
         # What was learned of the bias of torques that are external ones (True) or not (False).
@@ -253,7 +253,7 @@ class CorrectionRecorderNode(Node):
         self._publish_contacts(self.recorder.process(block))
         if (
             self.recorder.detector.in_contact
-            and self.sources.silent_sec > self._config.longest_bridged_gap_sec
+            and self.sources.silent_sec > self._config.max_bridged_gap_sec
         ):
             self._end_open_contact()
         if self._config.correction_source != KINESTHETIC:
@@ -407,7 +407,7 @@ class TeleoperationDevice:
         """Return the stamp, or the time of arrival if it has none or one of another clock."""
         now_ns = self._node.get_clock().now().nanoseconds
         stamp_ns = stamp_ns_of(message.header.stamp)
-        return stamp_ns if abs(now_ns - stamp_ns) <= _LONGEST_DELAY_NS else now_ns
+        return stamp_ns if abs(now_ns - stamp_ns) <= _MAX_DELAY_NS else now_ns
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -29,7 +29,7 @@ CORRECTION_COLOR = (0.84, 0.15, 0.16, 1.0)
 LINE_WIDTH = 0.006
 WAYPOINT_SIZE = 0.012
 # Shifts below a millimetre would be arrows of no length, which RViz draws as nothing or warns of.
-LEAST_ARROW_LENGTH = 0.001
+MIN_ARROW_LENGTH = 0.001
 # Times are on nanoseconds, but not all of them are floating-point numbers.
 _SAME_TIME_SEC = 1e-6
 
@@ -84,7 +84,7 @@ def correction_markers(
                 type(each).__name__, 'frame_id', each.frame_id, f'must be {plan.frame_id!r}'
             )
         for start, shift in zip(plan.positions, _shifts(plan, each), strict=True):
-            if np.linalg.norm(shift) < LEAST_ARROW_LENGTH:
+            if np.linalg.norm(shift) < MIN_ARROW_LENGTH:
                 continue
             marker = _marker(plan, 'corrections', len(markers), Marker.ARROW, CORRECTION_COLOR)
             marker.points = [point_message(start), point_message(start + shift)]

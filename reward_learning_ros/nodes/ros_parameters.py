@@ -23,7 +23,7 @@ from reward_learning_ros.parameters import (
     from_mapping,
     specifications,
 )
-from reward_learning_ros.parameters.sources import unknown_key
+from reward_learning_ros.parameters.sources import renamed_parameters, renaming, unknown_key
 
 _P = TypeVar('_P', bound=Parameters)
 
@@ -75,9 +75,14 @@ def _overrides(node: Node, cls: type[Parameters]) -> dict[str, Any]:
     accept 1 for 1.0, and to refuse a bad one in our own words. rclpy has no public way to see
     them (the attribute is the same from Humble to Kilted).
     """
-    known = specifications(cls)
+    known, renamed = specifications(cls), renamed_parameters(cls)
     values: dict[str, Any] = {}
-    for name, override in node._parameter_overrides.items():
+    for given, override in node._parameter_overrides.items():
+        name = renamed.get(given, given)
+        if name != given:
+            if name in node._parameter_overrides:
+                raise ParameterError(cls.__name__, given, override.value, f'given as {name}, too')
+            node.get_logger().warning(renaming(given, name))
         if name in known:
             # ROS 2 reads an empty list, which has no type, as a parameter that is not set.
             is_empty_list = override.type_ is Parameter.Type.NOT_SET and known[name].is_array

@@ -54,7 +54,7 @@ _MIN_ROOM_BYTES = 40 * 2**20
 # On a disk that is nearly full small writes succeed between those that fail.
 _ERROR_LASTS_SEC = 2.0
 # Of messages before simulated time begins; a session without any clock must not fill the memory.
-_MOST_EARLY = 20_000
+_MAX_EARLY = 20_000
 
 
 class SessionRecorderNode(Node):
@@ -68,7 +68,7 @@ class SessionRecorderNode(Node):
         self._error_until_sec = -float('inf')
         self._not_recorded: list[str] = []
         # What came before simulated time began: it has no time yet.
-        self._early: deque[tuple[str, bytes]] = deque(maxlen=_MOST_EARLY)
+        self._early: deque[tuple[str, bytes]] = deque(maxlen=_MAX_EARLY)
         self._subscriptions_by_topic: dict[str, PolledSubscription] = {}
         # The last look, by the wall's clock and by that of ROS.
         self._last_look_ns = (time.time_ns(), 0)

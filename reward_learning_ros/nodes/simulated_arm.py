@@ -54,7 +54,7 @@ _CYCLES_PER_LOOK = 4
 _MODE_CYCLES = 25
 _CYCLES_PER_LOOK_WHEN_FAST = 10
 # Behind by more than this, the missed cycles are left out instead of made up for.
-_LONGEST_DELAY_SEC = 0.1
+_MAX_DELAY_SEC = 0.1
 
 
 class SimulatedArmNode(Node):
@@ -235,7 +235,7 @@ class CycleLoop:
             return
         self._due_sec += self._period_sec
         delay_sec = self._delay_sec()
-        if delay_sec < -_LONGEST_DELAY_SEC:
+        if delay_sec < -_MAX_DELAY_SEC:
             # The wall's clock was set back.
             self._leave_out(delay_sec)
         elif delay_sec < 0.0:
@@ -243,7 +243,7 @@ class CycleLoop:
             delay_sec = self._delay_sec()
         if delay_sec > self._late_sec:
             self.late_cycles += 1
-        if delay_sec > _LONGEST_DELAY_SEC:
+        if delay_sec > _MAX_DELAY_SEC:
             self._leave_out(delay_sec)
 
     def _delay_sec(self) -> float:

@@ -115,7 +115,7 @@ STOP_TORQUE_NM = (25.0, 25.0, 25.0, 25.0, 9.0, 9.0, 9.0)
 REFLEX_TORQUE_NM = (35.0, 35.0, 35.0, 35.0, 12.0, 12.0, 12.0)
 REFLEX_FORCE_N = 70.0
 # Farthest live shift of a plan: nobody tells playback of a larger one, and it takes none.
-LARGEST_SHIFT_M = 0.6
+MAX_SHIFT_M = 0.6
 # How long a watched node may be silent, before the session waits for it and playback holds.
 WATCH_TIMEOUT_SEC = 2.5
 # How the chunks of a recording may be compressed.

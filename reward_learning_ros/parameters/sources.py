@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from reward_learning_ros.core.text import YamlError, read_yaml
 from reward_learning_ros.parameters.specification import (
     ParameterError,
     Parameters,
+    RenamedParameterWarning,
     Specification,
     specifications,
 )
@@ -24,12 +26,45 @@ ROS_LAYOUT_KEY = 'ros__parameters'
 _P = TypeVar('_P', bound=Parameters)
 
 
+def renamed_parameters(cls: type[Parameters]) -> dict[str, str]:
+    """Return the present names of parameters by the names that they had before."""
+    return {
+        former: specification.name
+        for specification in specifications(cls).values()
+        for former in specification.former_names
+    }
+
+
+def renaming(former: str, name: str) -> str:
+    """Return what whoever gives a parameter under a former name is told."""
+    return f'the parameter {former} is called {name} now; rename it'
+
+
+def with_present_names(cls: type[Parameters], mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values under the present names of their parameters; warn of each former one.
+
+    Raises:
+        ParameterError: One is given under both names.
+    """
+    renamed = renamed_parameters(cls)
+    present = {}
+    for key, value in mapping.items():
+        name = renamed.get(key, key)
+        if name != key:
+            if name in mapping:
+                raise ParameterError(cls.__name__, key, value, f'given as {name}, too')
+            warnings.warn(renaming(key, name), RenamedParameterWarning, stacklevel=3)
+        present[name] = value
+    return present
+
+
 def from_mapping(cls: type[_P], mapping: Mapping[str, Any]) -> _P:
     """Make a configuration from names and values; what is missing keeps its default.
 
     Raises:
         ParameterError: A key is unknown, a required one is missing, or a value is refused.
     """
+    mapping = with_present_names(cls, mapping)
     known = specifications(cls)
     for key, value in mapping.items():
         if key not in known:
@@ -81,7 +116,7 @@ def mapping_from_file(
     content = _content(path)
     sections = list(_ros_sections(content, ''))
     if not sections:
-        return {str(key): value for key, value in content.items()}
+        return with_present_names(cls, {str(key): value for key, value in content.items()})
     names = {name for name, _ in sections if '*' not in name}
     if node is None and len(names) > 1:
         raise InvalidInputError(
@@ -91,7 +126,7 @@ def mapping_from_file(
     mapping: dict[str, Any] = {}
     for name, values in sections:
         if node is None or _section_applies(name, node):
-            mapping.update(values)
+            mapping.update(with_present_names(cls, values))
     known = specifications(cls)
     return {
         key: value
@@ -220,6 +255,9 @@ def add_arguments(
             if specification.is_array:
                 settings['nargs'] = '*'
         group.add_argument(option, **settings)
+        for former in specification.former_names:
+            settings |= {'dest': former, 'help': argparse.SUPPRESS}
+            group.add_argument('--' + former.replace('_', '-'), **settings)
 
 
 def from_arguments(cls: type[_P], namespace: argparse.Namespace, *, node: str | None = None) -> _P:
@@ -236,14 +274,16 @@ def from_arguments(cls: type[_P], namespace: argparse.Namespace, *, node: str | 
     """
     path = getattr(namespace, FILE_OPTION.strip('-'), None)
     mapping = {} if path is None else mapping_from_file(cls, path, node=node)
+    given = {}
     for specification in specifications(cls).values():
-        if hasattr(namespace, specification.name):
-            value = getattr(namespace, specification.name)
-            # `--gains none` unsets; a list with it among others is refused by the checks.
-            if specification.is_optional and value == [None]:
-                value = None
-            mapping[specification.name] = value
-    return from_mapping(cls, mapping)
+        for name in (specification.name, *specification.former_names):
+            if hasattr(namespace, name):
+                value = getattr(namespace, name)
+                # `--gains none` unsets; a list with it among others is refused by the checks.
+                if specification.is_optional and value == [None]:
+                    value = None
+                given[name] = value
+    return from_mapping(cls, {**mapping, **with_present_names(cls, given)})
 
 
 def from_texts(cls: type[_P], texts: Mapping[str, str]) -> _P:
@@ -254,7 +294,7 @@ def from_texts(cls: type[_P], texts: Mapping[str, str]) -> _P:
     """
     known = specifications(cls)
     mapping: dict[str, Any] = {}
-    for name, text in texts.items():
+    for name, text in with_present_names(cls, texts).items():
         specification = known.get(name)
         if specification is None:
             mapping[name] = text

@@ -38,6 +38,10 @@ class ParameterError(InvalidInputError):
         super().__init__(f'{field} = {_brief(value)}: {allowed}')
 
 
+class RenamedParameterWarning(FutureWarning):
+    """A parameter is given under a name that it had before."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Specification:
     """What a parameter is and what it may be; read from a dataclass field."""
@@ -57,6 +61,8 @@ class Specification:
     unit: str
     read_only: bool
     is_namespace: bool
+    former_names: tuple[str, ...]
+    """Under which files and commands may still have it."""
 
     @property
     def is_required(self) -> bool:
@@ -196,6 +202,7 @@ def parameter(
     unit: str = '',
     read_only: bool = False,
     is_namespace: bool = False,
+    former_names: tuple[str, ...] = (),
 ) -> Any:
     """Describe a field of a `Parameters` dataclass.
 
@@ -211,6 +218,7 @@ def parameter(
         unit: Unit of the value, such as `m/s`.
         read_only: Whether a running node refuses to change it.
         is_namespace: Whether it must be a namespace of ROS 2, or empty.
+        former_names: Names that it had before; they are taken with a warning.
     """
     metadata = {
         _METADATA_KEY: {
@@ -221,6 +229,7 @@ def parameter(
             'unit': unit,
             'read_only': read_only,
             'is_namespace': is_namespace,
+            'former_names': tuple(former_names),
         }
     }
     return dataclasses.field(default=default, metadata=metadata)

@@ -2,5 +2,5 @@
 
 Imports core, parameters, interface, arm and sensing; no ROS.
 
-This file itself imports nothing: who needs only parameters or ages of requests waits for no kernels.
+This file itself imports nothing, so that whoever needs only parameters waits for no kernels.
 """

@@ -8,7 +8,7 @@ from reward_learning_ros.arm.description import JOINT_COUNT
 from reward_learning_ros.arm.franka import COMPLIANT_STIFFNESS_NM, ThresholdParameters
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
 from reward_learning_ros.parameters.shared import (
-    LARGEST_SHIFT_M,
+    MAX_SHIFT_M,
     STOP_TORQUE_NM,
     WATCH_TIMEOUT_SEC,
 )
@@ -114,12 +114,13 @@ class PlaybackParameters(Parameters):
         maximum=100.0,
         unit='N·m',
     )
-    largest_deviation_m: float = parameter(
+    max_deviation_m: float = parameter(
         0.3,
         description='Distance of the tool from its set-point that makes the arm hold',
         minimum=0.01,
         maximum=2.0,
         unit='m',
+        former_names=('largest_deviation_m',),
     )
     requires_mode: bool = parameter(
         False,
@@ -140,12 +141,13 @@ class PlaybackParameters(Parameters):
         maximum=0.5,
         unit='m',
     )
-    largest_shift_m: float = parameter(
-        LARGEST_SHIFT_M,
+    max_shift_m: float = parameter(
+        MAX_SHIFT_M,
         description='Farthest live shift of the plan that is taken',
         minimum=0.0,
         maximum=2.0,
         unit='m',
+        former_names=('largest_shift_m',),
     )
 
     def __post_init__(self) -> None:
@@ -197,12 +199,13 @@ class PreflightParameters(ThresholdParameters):
         maximum=2.0,
         unit='m',
     )
-    least_state_rate_hz: float = parameter(
+    min_state_rate_hz: float = parameter(
         40.0,
         description='Robot state that comes less often than this is not enough',
         minimum=1.0,
         maximum=1000.0,
         unit='Hz',
+        former_names=('least_state_rate_hz',),
     )
 
     def __post_init__(self) -> None:

@@ -30,11 +30,11 @@ from reward_learning_ros.playback.motion import Command, Motion, PlannedPath, Ti
 
 Array = NDArray[np.float64]
 
-_SHORTEST_APPROACH_SEC = 1.0
+_MIN_APPROACH_SEC = 1.0
 # So near to the edge of the workspace a plan is shifted, and no nearer.
 _EDGE_M = 0.01
 # The rest of a plan takes at least this long, so that its end has time to slow down in.
-_SHORTEST_REST_SEC = 0.3
+_MIN_REST_SEC = 0.3
 # While the arm moves, it does not slow down by more than this. But however little is left of a
 # plan, another one may be far away: to join it, so much time may be taken.
 _MAX_REST_SCALING = 4.0
@@ -176,7 +176,7 @@ class MotionPlanner:
         # T = 1 / ((1 - r) c + r v / 2), as in `curve.progress`.
         cruise = 1.0 / (path.plan.duration_sec * (1.0 - RAMP_FRACTION)) / left
         duration = 1.0 / ((1.0 - RAMP_FRACTION) * cruise + RAMP_FRACTION / 2 * speed / left)
-        duration = max(duration, _SHORTEST_REST_SEC)
+        duration = max(duration, _MIN_REST_SEC)
         join_scaling = _MAX_JOIN_SEC / duration if is_other else 0.0
         return self._along(
             path.plan,
@@ -215,7 +215,7 @@ class MotionPlanner:
             LimitError: no slowing down brings the motion inside the limits.
         """
         distance = float(np.abs(joints_rad - start.positions_rad).max())
-        duration = max(distance / self.config.approach_speed_rad_s, _SHORTEST_APPROACH_SEC)
+        duration = max(distance / self.config.approach_speed_rad_s, _MIN_APPROACH_SEC)
         trajectory = plan_joint_motion(
             np.stack([start.positions_rad, joints_rad]),
             duration_sec=duration,

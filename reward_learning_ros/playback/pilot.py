@@ -29,7 +29,7 @@ _SETTLE_SEC = 3.0
 # After somebody stopped pushing an arm that gave way, it is given so long to come to rest.
 _LETTING_GO_SEC = 0.5
 # Changes of the shift below this are not worth a new motion.
-_SMALLEST_SHIFT_M = 5e-4
+_MIN_SHIFT_CHANGE_M = 5e-4
 
 MOVING = tuple(state for state in PlaybackState if state.is_moving)
 # On the way to where a plan goes on, or home.
@@ -124,8 +124,8 @@ class Pilot:
         if self.rest is None or deformation.stamp_ns < self.rest.planned_path.plan.stamp_ns:
             return
         size = float(np.linalg.norm(deformation.shift))
-        if size > self._config.largest_shift_m:
-            allowed = self._config.largest_shift_m
+        if size > self._config.max_shift_m:
+            allowed = self._config.max_shift_m
             self.warning = f'a shift of {size:.2f} m is not taken; allowed: {allowed:.2f}'
             self.is_shift_limited = True
             return
@@ -283,7 +283,7 @@ class Pilot:
     def _follow_shift(self, now: Now) -> None:
         change = float(np.linalg.norm(self._wanted_shift_m - self.shift_m))
         is_busy = self._replanning.pending is not None or self._replanning.waiting is not None
-        if change < _SMALLEST_SHIFT_M or is_busy or now.steady_sec < self._next_replan_sec:
+        if change < _MIN_SHIFT_CHANGE_M or is_busy or now.steady_sec < self._next_replan_sec:
             return
         self._next_replan_sec = now.steady_sec + self._config.replan_period_sec
         assert self.rest is not None, 'a plan is being played'

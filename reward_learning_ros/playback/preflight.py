@@ -73,11 +73,11 @@ def check_stream(
             blocks=True,
         )
     found = f'{rate_hz:.0f} Hz, {1e3 * age_sec:.0f} ms old'
-    if rate_hz < config.least_state_rate_hz:
+    if rate_hz < config.min_state_rate_hz:
         return Check(
             name=name,
             found=found,
-            advice=f'must come {config.least_state_rate_hz:.0f} times a second or more',
+            advice=f'must come {config.min_state_rate_hz:.0f} times a second or more',
             blocks=True,
         )
     return Check(name=name, found=found)
@@ -150,10 +150,10 @@ def check_thresholds(config: ThresholdParameters, stop_torque_nm: Array) -> Chec
     if (config.detection_torque_nm >= reflex).any():
         advice = 'contacts would not be noticed before the reflex: lower detection_torque_nm'
     elif config.reflex_force_n <= config.detection_torque_nm / _MIN_LEVER_M:
-        least_n = config.detection_torque_nm / _MIN_LEVER_M
+        min_n = config.detection_torque_nm / _MIN_LEVER_M
         force = f'{config.reflex_force_n:.0f} N'
         advice = f'contacts would not be noticed before the reflex of {force}'
-        advice += f': lower detection_torque_nm, or raise reflex_force_n above {least_n:.1f}'
+        advice += f': lower detection_torque_nm, or raise reflex_force_n above {min_n:.1f}'
     elif (stop >= reflex).any():
         advice = 'playback would not hold before the reflex: lower stop_torque_nm'
     else:
@@ -216,7 +216,7 @@ def check_start(config: PreflightParameters, tool_m: Array, start_m: Array) -> C
 
 
 # What counts as a push: far enough to be no noise, near enough for two fingers.
-_LEAST_DISPLACEMENT_M = 0.015
+_MIN_DISPLACEMENT_M = 0.015
 _RESTING_SAMPLES = 20
 
 
@@ -249,7 +249,7 @@ class SignTest:
             np.mean(part, axis=0) for part in zip(*self._resting, strict=True)
         )
         displacement = tool - rest_tool
-        if np.linalg.norm(displacement) < _LEAST_DISPLACEMENT_M:
+        if np.linalg.norm(displacement) < _MIN_DISPLACEMENT_M:
             return
         jacobian = self._kinematics.jacobian(joints_rad)[:3]
         change = self._torque_sign * (np.asarray(torque_nm) - rest_torque)

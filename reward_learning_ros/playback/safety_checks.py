@@ -146,11 +146,11 @@ class Guards:
             np.stack([view.positions_rad, set_point_rad])
         )[0]
         distance = float(np.linalg.norm(measured - wanted))
-        if distance <= self.config.largest_deviation_m:
+        if distance <= self.config.max_deviation_m:
             return None
         return Objection(
             reason=f'the tool is {distance:.2f} m from its set-point; '
-            f'allowed: {self.config.largest_deviation_m:.2f}',
+            f'allowed: {self.config.max_deviation_m:.2f}',
             is_push=True,
         )
 

@@ -271,7 +271,7 @@ class ContactDetector:
             onset_ns=int(event['onset_ns']),
             end_ns=int(event['end_ns']),
             reason=reason,
-            rejected=duration_sec < self.parameters.shortest_contact_sec
+            rejected=duration_sec < self.parameters.min_contact_sec
             or reason in (EndReason.TIMEOUT, EndReason.ZEROED)
             or saturated_share > _STUCK_SHARE,
             peak_statistic=float(event['peak_statistic']),

@@ -58,20 +58,22 @@ class ContactParameters(BiasParameters):
         maximum=2.0,
         unit='s',
     )
-    shortest_contact_sec: float = parameter(
+    min_contact_sec: float = parameter(
         0.1,
         description='A shorter contact is rejected: nobody corrects an arm so quickly',
         minimum=0.0,
         maximum=1.0,
         unit='s',
+        former_names=('shortest_contact_sec',),
     )
     # A person who guides the arm through a whole pass holds it for as long as that takes.
-    longest_contact_sec: float = parameter(
+    max_contact_sec: float = parameter(
         120.0,
         description='A longer contact is a changed load: it is ended and the bias zeroed',
         minimum=1.0,
         maximum=3600.0,
         unit='s',
+        former_names=('longest_contact_sec',),
     )
     gap_sec: float = parameter(
         0.25,
@@ -80,12 +82,13 @@ class ContactParameters(BiasParameters):
         maximum=10.0,
         unit='s',
     )
-    longest_bridged_gap_sec: float = parameter(
+    max_bridged_gap_sec: float = parameter(
         3.0,
         description='A contact may continue across a gap no longer than this',
         minimum=0.0,
         maximum=60.0,
         unit='s',
+        former_names=('longest_bridged_gap_sec',),
     )
     cutoff_hz: float = parameter(
         15.0,
@@ -251,8 +254,8 @@ def contact_settings(parameters: ContactParameters) -> Settings:
         max_ramp_ns=to_ns(parameters.max_ramp_sec),
         delay_ns=to_ns(parameters.filter_delay_sec),
         gap_ns=to_ns(parameters.gap_sec),
-        bridge_ns=to_ns(parameters.longest_bridged_gap_sec),
-        max_contact_ns=to_ns(parameters.longest_contact_sec),
+        bridge_ns=to_ns(parameters.max_bridged_gap_sec),
+        max_contact_ns=to_ns(parameters.max_contact_sec),
         settling_ns=to_ns(parameters.settling_sec),
         zero_ns=to_ns(parameters.zero_sec),
         # The tail of a release is quiet before it is gone.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reward_learning_ros.parameters import Parameters, parameter
-from reward_learning_ros.parameters.shared import LARGEST_SHIFT_M, limited
+from reward_learning_ros.parameters.shared import MAX_SHIFT_M, limited
 from reward_learning_ros.sensing.displacement import (
     MEASURED,
     DisplacementParameters,
@@ -29,15 +29,21 @@ class LiveParameters(Parameters):
         maximum=10.0,
         unit='s',
     )
-    largest_speed_m_s: float = parameter(
-        0.25, description='Fastest shift of the plan', minimum=0.0, maximum=2.0, unit='m/s'
+    max_shift_speed_m_s: float = parameter(
+        0.25,
+        description='Fastest shift of the plan',
+        minimum=0.0,
+        maximum=2.0,
+        unit='m/s',
+        former_names=('largest_speed_m_s',),
     )
-    largest_shift_m: float = parameter(
-        LARGEST_SHIFT_M,
+    max_shift_m: float = parameter(
+        MAX_SHIFT_M,
         description='Farthest shift of the plan',
         minimum=0.0,
         maximum=2.0,
         unit='m',
+        former_names=('largest_shift_m',),
     )
 
 
@@ -98,8 +104,8 @@ class LiveDeformation:
             velocity = self._displacement.admittance_m_per_n_s * force_n
         if not np.isfinite(velocity).all():
             return
-        velocity = limited(velocity, self.parameters.largest_speed_m_s)
-        self.shift_m = limited(self.shift_m + step_sec * velocity, self.parameters.largest_shift_m)
+        velocity = limited(velocity, self.parameters.max_shift_speed_m_s)
+        self.shift_m = limited(self.shift_m + step_sec * velocity, self.parameters.max_shift_m)
 
     def keep(self, shift_m: np.ndarray | None = None) -> None:
         """The contact was a correction: the plan stays where it was brought.

@@ -15,7 +15,7 @@ import numpy as np
 
 from reward_learning_ros.interface.recorder import ContactReport
 from reward_learning_ros.parameters import ParameterError, Parameters, parameter
-from reward_learning_ros.parameters.shared import LARGEST_SHIFT_M, limited
+from reward_learning_ros.parameters.shared import MAX_SHIFT_M, limited
 from reward_learning_ros.sensing.passes import PassRecorder
 from reward_learning_ros.sensing.samples import NANOSECONDS
 from reward_learning_ros.sensing.timeline import PlaybackTimeline
@@ -52,15 +52,21 @@ class TeleoperationParameters(Parameters):
         minimum=0.0,
         maximum=0.9,
     )
-    slowest_m_s: float = parameter(
+    min_device_speed_m_s: float = parameter(
         0.002,
         description='Speed below which a velocity command counts as none',
         minimum=0.0,
         maximum=1.0,
         unit='m/s',
+        former_names=('slowest_m_s',),
     )
-    fastest_m_s: float = parameter(
-        0.25, description='Fastest speed that is followed', minimum=0.001, maximum=2.0, unit='m/s'
+    max_device_speed_m_s: float = parameter(
+        0.25,
+        description='Fastest speed that is followed',
+        minimum=0.001,
+        maximum=2.0,
+        unit='m/s',
+        former_names=('fastest_m_s',),
     )
     pause_sec: float = parameter(
         0.3,
@@ -76,8 +82,13 @@ class TeleoperationParameters(Parameters):
         maximum=5.0,
         unit='s',
     )
-    shortest_correction_m: float = parameter(
-        0.002, description='A smaller displacement is none', minimum=0.0, maximum=0.1, unit='m'
+    min_correction_m: float = parameter(
+        0.002,
+        description='A smaller displacement is none',
+        minimum=0.0,
+        maximum=0.1,
+        unit='m',
+        former_names=('shortest_correction_m',),
     )
 
     def __post_init__(self) -> None:
@@ -128,7 +139,7 @@ class TeleoperationRecorder:
         timeline: what is played when.
         parameters: what the device's axes mean.
         passes: what the corrections make of the pass that is played.
-        largest_shift_m: farthest shift that playback takes.
+        max_shift_m: farthest shift that playback takes.
     """
 
     def __init__(
@@ -137,12 +148,12 @@ class TeleoperationRecorder:
         parameters: TeleoperationParameters | None = None,
         passes: PassRecorder | None = None,
         *,
-        largest_shift_m: float = LARGEST_SHIFT_M,
+        max_shift_m: float = MAX_SHIFT_M,
     ) -> None:
         self.parameters = parameters or TeleoperationParameters()
         self.timeline = timeline
         self.passes = passes or PassRecorder(timeline)
-        self._largest_shift_m = largest_shift_m
+        self._max_shift_m = max_shift_m
         self.shift_m = np.zeros(3)
         self.counts = TeleoperationCounts()
         self._velocity_m_s = np.zeros(3)
@@ -180,7 +191,7 @@ class TeleoperationRecorder:
             return self._malformed()
         if velocity.shape != (3,):
             return self._malformed()
-        if np.linalg.norm(velocity) < self.parameters.slowest_m_s:
+        if np.linalg.norm(velocity) < self.parameters.min_device_speed_m_s:
             velocity = np.zeros(3)
         return self._add(record.time_ns, velocity, released=False)
 
@@ -227,14 +238,14 @@ class TeleoperationRecorder:
         if self._last_ns is not None:
             step = self._velocity_m_s * ((time_ns - self._last_ns) / NANOSECONDS)
             # Playback takes no farther shift: what it would not follow is not learned from.
-            shift_m = limited(self.shift_m + step, self._largest_shift_m)
+            shift_m = limited(self.shift_m + step, self._max_shift_m)
             self._moved_m = self._moved_m + (shift_m - self.shift_m)
             self.shift_m = shift_m
         self._last_ns = time_ns
         self.passes.follow(time_ns, self.shift_m)
         size = float(np.linalg.norm(velocity_m_s))
-        if size > self.parameters.fastest_m_s:
-            velocity_m_s = velocity_m_s * (self.parameters.fastest_m_s / size)
+        if size > self.parameters.max_device_speed_m_s:
+            velocity_m_s = velocity_m_s * (self.parameters.max_device_speed_m_s / size)
         self._velocity_m_s = velocity_m_s
         if size > 0.0:
             if self._onset_ns is None:
@@ -252,9 +263,7 @@ class TeleoperationRecorder:
         assert self._onset_ns is not None, 'only an open correction ends'
         onset_ns, self._onset_ns = self._onset_ns, None
         found = self.timeline.plan_during(onset_ns, end_ns)
-        if found is None or (
-            np.linalg.norm(self._moved_m) < self.parameters.shortest_correction_m
-        ):
+        if found is None or (np.linalg.norm(self._moved_m) < self.parameters.min_correction_m):
             self.passes.drop()
             return []
         plan, from_ns, until_ns = found

@@ -31,12 +31,13 @@ class BagPlayerParameters(Parameters):
         ('plan', 'corrections', 'playback/status'),
         description='Topics to play, as they are called in a session without a namespace',
     )
-    longest_pause_sec: float = parameter(
+    max_pause_sec: float = parameter(
         2.0,
         description='Longer pauses of the recording are cut to this',
         minimum=0.0,
         maximum=3600.0,
         unit='s',
+        former_names=('longest_pause_sec',),
     )
 
 

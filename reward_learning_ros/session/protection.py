@@ -32,8 +32,8 @@ _AT_MOST_AS_SHIPPED = (
     'brake_sec',
     'clock_tolerance_sec',
     'horizon_sec',
-    'largest_deviation_m',
-    'largest_shift_m',
+    'max_deviation_m',
+    'max_shift_m',
     'reflex_force_n',
     'reflex_moment_nm',
     'reflex_torque_nm',
@@ -50,14 +50,14 @@ _AT_LEAST_AS_SHIPPED = (
     # What the preflight check of the stiffness expects of person and controller.
     'controller_stiffness_nm',
     'expected_deflection_m',
-    'least_state_rate_hz',
+    'min_state_rate_hz',
     'workspace_lower_m',
 )
 
 # Parameters of two nodes that are one: if a file gives one of them, the other one follows.
 LINKED = (
     (('correction_recorder', 'on_torque_nm'), ('trajectory_playback', 'detection_torque_nm')),
-    (('trajectory_playback', 'largest_shift_m'), ('correction_recorder', 'largest_shift_m')),
+    (('trajectory_playback', 'max_shift_m'), ('correction_recorder', 'max_shift_m')),
     (('trajectory_playback', 'reflex_torque_nm'), ('simulated_arm', 'reflex_torque_nm')),
     (('trajectory_playback', 'reflex_force_n'), ('simulated_arm', 'reflex_force_n')),
     (('trajectory_playback', 'watch_timeout_sec'), ('session_conductor', 'watch_timeout_sec')),

@@ -54,11 +54,11 @@ class CorrectionRecorderParameters(
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.source_timeout_sec < self.longest_bridged_gap_sec:
+        if self.source_timeout_sec < self.max_bridged_gap_sec:
             raise ParameterError(
                 type(self).__name__,
                 'source_timeout_sec',
                 self.source_timeout_sec,
-                f'must be at least longest_bridged_gap_sec, {self.longest_bridged_gap_sec}: a '
+                f'must be at least max_bridged_gap_sec, {self.max_bridged_gap_sec}: a '
                 'contact does not go on in another source',
             )

@@ -89,7 +89,7 @@ _BRINGUP_SEC = 8.0
 # At the end of a session nobody waits: each node may say its last words.
 _PATIENT_SEC = 10.0
 # A node that dies again and again has a reason that a restart does not mend.
-_LARGEST_NUMBER_OF_STARTS = 4
+_MAX_STARTS = 4
 # The exit code of a node whose configuration is refused.
 _EXIT_USAGE = 2
 
@@ -108,7 +108,7 @@ def may_start_again(exit_code: int, starts: int, name: str = '') -> bool:
     """
     if name == BRINGUP:
         return False
-    return exit_code != _EXIT_USAGE and starts < _LARGEST_NUMBER_OF_STARTS
+    return exit_code != _EXIT_USAGE and starts < _MAX_STARTS
 
 
 class Supervisor:

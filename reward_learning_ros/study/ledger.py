@@ -48,7 +48,7 @@ TRANSITIONS = {
 NEEDS_REASON = (ABORTED, EXCLUDED)
 # The sessions of an aborted trial's repetitions: 3, 103, 203 …
 ATTEMPT_STEP = 100
-MOST_ATTEMPTS = 9
+MAX_ATTEMPTS = 9
 
 PROTOCOL_FILE = 'study.yaml'
 JOURNAL_FILE = 'journal.jsonl'
@@ -287,7 +287,7 @@ class Ledger:
             running = [each for each in records[participant] if each.state == RUNNING]
             if running:
                 raise InvalidInputError(_is_running(running[0]))
-            if before.attempts >= MOST_ATTEMPTS:
+            if before.attempts >= MAX_ATTEMPTS:
                 raise InvalidInputError(f'{name} was started {before.attempts} times already')
         return self._stamped(
             {

@@ -18,7 +18,7 @@ MODES = ('online', 'after_pass')
 # What stays together: all conditions of a task, or all tasks under a condition.
 BLOCKS = ('task', 'condition')
 # Repetitions of an aborted trial are numbered beyond this.
-MOST_TRIALS = 99
+MAX_TRIALS = 99
 
 # Names become folders and words of a command line.
 _NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_-]{0,63}')
@@ -151,9 +151,9 @@ class Protocol:
         _check_unique('participant', self.participants, may_be_empty=True)
         names = [name for name, _ in self.questionnaires]
         _check_unique('questionnaire', names, may_be_empty=True)
-        if self.trials_each > MOST_TRIALS:
+        if self.trials_each > MAX_TRIALS:
             raise InvalidInputError(
-                f'{self.trials_each} trials for each participant; at most {MOST_TRIALS}'
+                f'{self.trials_each} trials for each participant; at most {MAX_TRIALS}'
             )
 
     @property

@@ -24,7 +24,7 @@ from reward_learning_ros.core.errors import InvalidInputError
 
 CONFIDENCE = 0.95
 # Between these the noncentrality of an effect is looked for; beyond, the interval is said to end.
-_LARGEST_NONCENTRALITY = 1e4
+_MAX_NONCENTRALITY = 1e4
 # Of the integral over the spread of a noncentral t.
 _NODES = 400
 
@@ -218,7 +218,7 @@ def _noncentrality_interval(
         step = 1.0
         while excess(smallest + step) > 0.0:
             step *= 2.0
-            if step > _LARGEST_NONCENTRALITY:
+            if step > _MAX_NONCENTRALITY:
                 return smallest + step
         return float(brentq(excess, smallest, smallest + step))
 
@@ -324,7 +324,7 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
 POWER = 0.8
 ALPHA = 0.05
 # Nobody runs larger studies with an arm.
-LARGEST_STUDY = 10_000
+MAX_STUDY_SIZE = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -388,9 +388,10 @@ def participants_needed(
     normal = NormalDist()
     reach = normal.inv_cdf(1.0 - alpha / comparisons / 2.0) + normal.inv_cdf(power)
     high = max(4.0, 2.0 * (reach / abs(effect_size)) ** 2 + 10.0) if effect_size else math.inf
-    if high > 4 * LARGEST_STUDY:
+    if high > 4 * MAX_STUDY_SIZE:
         raise InvalidInputError(
-            f'an effect of d = {effect_size:.3g} would need more than {LARGEST_STUDY} participants'
+            f'an effect of d = {effect_size:.3g} would need more than {MAX_STUDY_SIZE} '
+            'participants'
         )
     ceiling = int(high)
     while low < ceiling:
@@ -399,10 +400,10 @@ def participants_needed(
             ceiling = middle
         else:
             low = middle + 1
-    if low > LARGEST_STUDY:
+    if low > MAX_STUDY_SIZE:
         raise InvalidInputError(
             f'an effect of d = {effect_size:.3g} needs {low} participants, more than '
-            f'{LARGEST_STUDY}'
+            f'{MAX_STUDY_SIZE}'
         )
     return low
 

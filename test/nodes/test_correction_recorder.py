@@ -218,7 +218,7 @@ def test_samples_without_a_stamp_get_the_time_of_their_arrival(bench):
 def test_it_uses_the_best_source_that_speaks(make_bench, monkeypatch):
     # Serialized bytes are sent as they are, so any installed type can carry a FrankaRobotState.
     monkeypatch.setattr(arm_sources, 'robot_state_type', lambda: String)
-    bench = make_bench('-p', 'source_timeout_sec:=0.6', '-p', 'longest_bridged_gap_sec:=0.4')
+    bench = make_bench('-p', 'source_timeout_sec:=0.6', '-p', 'max_bridged_gap_sec:=0.4')
     sources = bench.node.sources
     plain = bench.arm.create_publisher(JointState, names.JOINT_STATES_TOPIC, 10)
     home = [0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8]
@@ -318,5 +318,5 @@ def test_a_device_corrects_on_the_same_path_and_ends_when_it_falls_silent(
 
 def test_a_wrong_configuration_is_refused_in_words(make_ros):
     ros = make_ros('--ros-args', '-p', 'source_timeout_sec:=1.0')
-    with pytest.raises(ParameterError, match='longest_bridged_gap_sec'):
+    with pytest.raises(ParameterError, match='max_bridged_gap_sec'):
         CorrectionRecorderNode(context=ros.context)

@@ -27,7 +27,14 @@ class Example(Parameters):
     enabled: bool = parameter(True, description='Whether it runs')
     count: int = parameter(3, description='How many', minimum=1, maximum=10)
     big: int = parameter(3, description='At least', minimum=0)
-    speed: float = parameter(0.5, description='How fast', minimum=0.0, maximum=2.0, unit='m/s')
+    speed: float = parameter(
+        0.5,
+        description='How fast',
+        minimum=0.0,
+        maximum=2.0,
+        unit='m/s',
+        former_names=('quickness',),
+    )
     temperature: float = parameter(20.0, description='At most', maximum=100.0)
     method: str = parameter('mean', description='Which', choices=('mean', 'mode'))
     tool_frame: str = parameter('tool', description='Frame', read_only=True)
@@ -197,6 +204,15 @@ def test_overrides_of_a_file_arrive(make_ros, tmp_path):
 def test_bad_overrides_are_refused_with_what_is_allowed(make_ros, override, expected):
     with pytest.raises(ParameterError, match=expected):
         start(make_ros, '-p', override)
+
+
+def test_an_override_under_a_former_name_is_taken(make_ros):
+    assert start(make_ros, '-p', 'quickness:=1.5').config.speed == 1.5
+
+
+def test_a_parameter_has_no_two_names_at_once(make_ros):
+    with pytest.raises(ParameterError, match='given as speed, too'):
+        start(make_ros, '-p', 'quickness:=1.5', '-p', 'speed:=1.5')
 
 
 def test_a_good_change_is_taken(remote, node):

@@ -125,7 +125,7 @@ def test_what_was_not_used_for_longest_is_removed_first(tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / 'kernel.nbc').write_bytes(bytes(1000))
         os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
-    kernel_cache.prune(tmp_path, most_bytes=2500)
+    kernel_cache.prune(tmp_path, max_bytes=2500)
     assert {path.name for path in tmp_path.iterdir()} == {'newest', 'older'}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 
-from tools.gallery import GALLERY, INDEX, MOST_BYTES, TASKS
+from tools.gallery import GALLERY, INDEX, MAX_BYTES, TASKS
 
 
 def test_every_picture_is_listed_and_every_listed_one_is_there() -> None:
@@ -21,4 +21,4 @@ def test_pictures_can_be_opened_and_are_light() -> None:
         root = ElementTree.parse(path).getroot()
         assert root.tag.endswith('svg')
         assert float(root.attrib['width'].removesuffix('pt')) > 100.0
-    assert sum(path.stat().st_size for path in GALLERY.iterdir()) < MOST_BYTES
+    assert sum(path.stat().st_size for path in GALLERY.iterdir()) < MAX_BYTES

@@ -11,7 +11,7 @@ import pytest
 
 from reward_learning_ros import core
 from reward_learning_ros.learning import LearningParameters
-from reward_learning_ros.learning.inference_worker import MOST_DEATHS, LearningWorker
+from reward_learning_ros.learning.inference_worker import MAX_DEATHS, LearningWorker
 
 PARAMETERS = LearningParameters(task='press', seed=3, target_ess=100.0, max_draws=500)
 DEADLINE_SEC = 120.0
@@ -84,7 +84,7 @@ def test_a_job_that_kills_every_process_is_given_up(worker):
     deadline = time.monotonic() + DEADLINE_SEC
     while worker.is_busy:
         assert time.monotonic() < deadline
-        if worker.process_id not in killed and len(killed) < MOST_DEATHS:
+        if worker.process_id not in killed and len(killed) < MAX_DEATHS:
             killed.add(worker.process_id)
             os.kill(worker.process_id, signal.SIGKILL)
         outcomes += filter(None, [worker.poll()])

@@ -27,6 +27,8 @@ from reward_learning_ros.parameters import (
     to_mapping,
     validate,
 )
+from reward_learning_ros.parameters.sources import mapping_from_file
+from reward_learning_ros.parameters.specification import RenamedParameterWarning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -424,3 +426,58 @@ def test_a_file_that_no_person_would_write_is_refused(tmp_path, text):
 def test_a_number_with_an_exponent_is_read_as_one(tmp_path):
     (tmp_path / 'large.yaml').write_text('speed: 1.0e308')
     assert from_file(Unbounded, tmp_path / 'large.yaml').speed == 1e308
+
+
+@dataclass(frozen=True, kw_only=True)
+class Renamed(Parameters):
+    max_speed_m_s: float = parameter(
+        0.5, description='How fast', maximum=2.0, former_names=('fastest_m_s', 'top_speed')
+    )
+
+
+@pytest.mark.parametrize('name', ['fastest_m_s', 'top_speed'])
+class TestFormerNames:
+    def test_a_mapping_may_have_it_and_its_author_is_told(self, name):
+        with pytest.warns(RenamedParameterWarning, match=f'{name} is called max_speed_m_s now'):
+            assert from_mapping(Renamed, {name: 1.0}).max_speed_m_s == 1.0
+
+    @pytest.mark.parametrize('text', ['{}: 1.0', 'node: {{ros__parameters: {{{}: 1.0}}}}'])
+    def test_a_file_gives_the_present_name(self, name, text, tmp_path):
+        path = tmp_path / 'parameters.yaml'
+        path.write_text(text.format(name), encoding='utf-8')
+        with pytest.warns(RenamedParameterWarning):
+            assert mapping_from_file(Renamed, path) == {'max_speed_m_s': 1.0}
+
+    def test_later_sections_of_a_file_overrule_earlier_ones(self, name, tmp_path):
+        path = tmp_path / 'parameters.yaml'
+        path.write_text(
+            f'/**: {{ros__parameters: {{{name}: 1.0}}}}\n'
+            'node: {ros__parameters: {max_speed_m_s: 1.5}}\n',
+            encoding='utf-8',
+        )
+        with pytest.warns(RenamedParameterWarning):
+            assert mapping_from_file(Renamed, path, node='node') == {'max_speed_m_s': 1.5}
+
+    def test_the_command_line_takes_it_and_does_not_advertise_it(self, name):
+        parser = argparse.ArgumentParser()
+        add_arguments(parser, Renamed)
+        option = '--' + name.replace('_', '-')
+        with pytest.warns(RenamedParameterWarning):
+            config = from_arguments(Renamed, parser.parse_args([option, '1.0']))
+        assert config.max_speed_m_s == 1.0
+        assert option not in parser.format_help()
+
+    def test_a_launch_argument_may_have_it(self, name):
+        with pytest.warns(RenamedParameterWarning):
+            assert from_texts(Renamed, {name: '1.0'}).max_speed_m_s == 1.0
+
+    def test_both_names_at_once_are_refused(self, name):
+        with pytest.raises(ParameterError, match='given as max_speed_m_s, too'):
+            from_mapping(Renamed, {name: 1.0, 'max_speed_m_s': 1.0})
+
+    def test_a_bad_value_is_refused_as_ever(self, name):
+        with (
+            pytest.warns(RenamedParameterWarning),
+            pytest.raises(ParameterError, match='max_speed_m_s = 3'),
+        ):
+            from_mapping(Renamed, {name: 3.0})

@@ -54,7 +54,7 @@ def test_pushed_too_hard_the_arm_stays_where_it_was_pushed(bench, push_sec, lett
 
 def test_held_too_far_away_the_arm_stays_where_it_was_pushed():
     soft = SimulationParameters(stiffness_nm=(20.0,) * 7, damping_nm_s=(5.0,) * 7)
-    bench = Bench(simulation=soft, config=PlaybackParameters(largest_deviation_m=0.1))
+    bench = Bench(simulation=soft, config=PlaybackParameters(max_deviation_m=0.1))
     bench.start(play_sec=1.0)
     while bench.playback.state is PlaybackState.PLAYING:
         bench.run(0.02, lambda: bench.arm.push([0.0, -20.0, 0.0, 0.0, 0.0, 0.0]))

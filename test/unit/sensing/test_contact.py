@@ -146,7 +146,7 @@ def test_lone_spikes_are_no_contact_and_do_not_disturb_one():
 def test_a_joint_stuck_at_saturation_is_counted_and_makes_no_correction():
     made = recording(60.0)
     made.torque_nm[5000:, 5] = 12.0
-    detector = ContactDetector(ContactParameters(longest_contact_sec=10.0))
+    detector = ContactDetector(ContactParameters(max_contact_sec=10.0))
     detector.restore(learned())
     contacts = detect(made.arrivals(), detector)
     assert contacts[0].reason is EndReason.TIMEOUT
@@ -159,7 +159,7 @@ def test_a_changed_load_is_taken_as_bias_and_pushes_are_found_again():
     push = Push(start_sec=30.0, duration_sec=1.0, force_n=(0.0, 15.0, 0.0))
     made = recording(40.0, push)
     made.torque_nm[5000:] += np.array([0.0, 6.0, 0.0, -4.0, 0.0, 1.0, 0.0])
-    detector = ContactDetector(ContactParameters(longest_contact_sec=8.0))
+    detector = ContactDetector(ContactParameters(max_contact_sec=8.0))
     detector.restore(learned())
     (contact,) = accepted(detect(made.arrivals(), detector))
     assert abs(seconds(made, contact.onset_ns) - push.start_sec) < 0.25

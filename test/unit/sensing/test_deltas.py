@@ -228,7 +228,7 @@ def test_the_live_shift_follows_the_tool_and_keeps_what_it_was_taught():
 
 
 def test_the_live_shift_is_bounded_in_speed_and_size_and_a_false_contact_is_undone():
-    live = LiveDeformation(LiveParameters(largest_speed_m_s=0.1, largest_shift_m=0.2))
+    live = LiveDeformation(LiveParameters(max_shift_speed_m_s=0.1, max_shift_m=0.2))
     live.begin(0, np.zeros((0, 3)))
     before = live.shift_m
     for i in range(1, 500):

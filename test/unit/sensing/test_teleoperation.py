@@ -21,11 +21,11 @@ PERIOD_NS = 20_000_000
 START_NS = 100 * NANOSECONDS
 
 
-def recorder(largest_shift_m: float = 1.0, **settings) -> TeleoperationRecorder:
+def recorder(max_shift_m: float = 1.0, **settings) -> TeleoperationRecorder:
     timeline = PlaybackTimeline()
     timeline.add(PlaybackMoment(time_ns=START_NS, plan=PLAN, plan_time_sec=0.0, is_moving=True))
     return TeleoperationRecorder(
-        timeline, TeleoperationParameters(**settings), largest_shift_m=largest_shift_m
+        timeline, TeleoperationParameters(**settings), max_shift_m=max_shift_m
     )
 
 
@@ -106,7 +106,7 @@ def test_the_dead_zone_is_still_and_continuous():
 
 
 def test_velocity_commands_take_the_same_path_and_are_bounded():
-    device = recorder(fastest_m_s=0.2)
+    device = recorder(max_device_speed_m_s=0.2)
     ended = []
     for tick in range(100):
         ended += device.add_twist(twist(tick, 0.0, -3.0 if tick < 50 else 0.0, 4.0 * (tick < 50)))
@@ -155,7 +155,7 @@ def test_without_a_plan_there_is_no_correction():
 
 
 def test_nothing_is_learned_from_a_shift_that_playback_does_not_take():
-    device = recorder(largest_shift_m=0.15)
+    device = recorder(max_shift_m=0.15)
     ended = []
     for tick in range(1, 101):
         ended += device.add_joy(joy(tick, x=1.0, y=0.3))

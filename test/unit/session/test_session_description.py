@@ -20,6 +20,7 @@ from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.learning import LearningParameters, parameters_as_recorded
 from reward_learning_ros.learning.learning_parameters import MODEL_KEYS
 from reward_learning_ros.parameters import from_arguments, from_mapping
+from reward_learning_ros.parameters.specification import RenamedParameterWarning
 from reward_learning_ros.playback.configuration import (
     TrajectoryPlaybackParameters,
 )
@@ -263,12 +264,12 @@ def test_a_parameter_file_for_a_node_that_does_not_exist_is_refused(nodes, tmp_p
         ('trajectory_playback', 'clock_tolerance_sec', 1.0, 'at most 0.25'),
         ('trajectory_playback', 'watch_timeout_sec', 30.0, 'at most 2.5'),
         ('session_conductor', 'watch_timeout_sec', 30.0, 'at most 2.5'),
-        ('trajectory_playback', 'largest_deviation_m', 1.0, 'at most 0.3'),
-        ('trajectory_playback', 'largest_shift_m', 1.0, 'at most 0.6'),
-        ('correction_recorder', 'largest_shift_m', 1.0, 'at most 0.6'),
+        ('trajectory_playback', 'max_deviation_m', 1.0, 'at most 0.3'),
+        ('trajectory_playback', 'max_shift_m', 1.0, 'at most 0.6'),
+        ('correction_recorder', 'max_shift_m', 1.0, 'at most 0.6'),
         ('trajectory_playback', 'approach_speed_rad_s', 0.5, 'at most 0.25'),
         ('trajectory_playback', 'start_distance_m', 1.5, 'at most 0.7'),
-        ('trajectory_playback', 'least_state_rate_hz', 5.0, 'at least 40.0'),
+        ('trajectory_playback', 'min_state_rate_hz', 5.0, 'at least 40.0'),
     ],
 )
 def test_a_parameter_file_cannot_go_beyond_the_limits_of_a_real_arm(
@@ -279,6 +280,23 @@ def test_a_parameter_file_cannot_go_beyond_the_limits_of_a_real_arm(
         nodes(parameters_file=file, **FRANKA)
     # On a simulated arm nobody is hurt.
     assert nodes(parameters_file=file, realtime=True)[node].parameters[key] == value
+
+
+@pytest.mark.parametrize(
+    ('key', 'value', 'now'),
+    [
+        ('largest_shift_m', 1.0, 'max_shift_m'),
+        ('largest_deviation_m', 1.0, 'max_deviation_m'),
+        ('least_state_rate_hz', 5.0, 'min_state_rate_hz'),
+    ],
+)
+def test_a_former_name_is_no_way_around_the_limits(nodes, tmp_path, key, value, now):
+    file = parameter_file(tmp_path, '/trajectory_playback', **{key: value})
+    with (
+        pytest.warns(RenamedParameterWarning),
+        pytest.raises(InvalidInputError, match=f'{now} = .* is not for a real arm'),
+    ):
+        nodes(parameters_file=file, **FRANKA)
 
 
 @pytest.mark.parametrize('choices', [{}, FRANKA])
@@ -296,23 +314,23 @@ def test_stricter_limits_than_those_shipped_are_taken(nodes, tmp_path):
 
 
 def test_thresholds_that_are_one_follow_each_other(nodes, tmp_path):
-    file = parameter_file(tmp_path, '/correction_recorder', on_torque_nm=1.5, largest_shift_m=0.2)
+    file = parameter_file(tmp_path, '/correction_recorder', on_torque_nm=1.5, max_shift_m=0.2)
     playback = nodes(parameters_file=file)['trajectory_playback'].parameters
-    assert (playback['detection_torque_nm'], playback['largest_shift_m']) == (1.5, 0.2)
-    file = parameter_file(tmp_path, '/trajectory_playback', largest_shift_m=0.1)
-    assert nodes(parameters_file=file)['correction_recorder'].parameters['largest_shift_m'] == 0.1
+    assert (playback['detection_torque_nm'], playback['max_shift_m']) == (1.5, 0.2)
+    file = parameter_file(tmp_path, '/trajectory_playback', max_shift_m=0.1)
+    assert nodes(parameters_file=file)['correction_recorder'].parameters['max_shift_m'] == 0.1
     (tmp_path / 'more.yaml').write_text(
-        '/trajectory_playback:\n  ros__parameters: {largest_shift_m: 0.1}\n'
-        '/correction_recorder:\n  ros__parameters: {largest_shift_m: 0.2}\n'
+        '/trajectory_playback:\n  ros__parameters: {max_shift_m: 0.1}\n'
+        '/correction_recorder:\n  ros__parameters: {max_shift_m: 0.2}\n'
     )
-    with pytest.raises(InvalidInputError, match=r'largest_shift_m must be the same.*0\.1, 0\.2'):
+    with pytest.raises(InvalidInputError, match=r'max_shift_m must be the same.*0\.1, 0\.2'):
         nodes(parameters_file=file)
 
 
 def test_as_they_are_shipped_the_thresholds_agree():
     recorder, playback = CorrectionRecorderParameters(), TrajectoryPlaybackParameters()
     assert recorder.on_torque_nm == playback.detection_torque_nm
-    assert recorder.largest_shift_m == playback.largest_shift_m
+    assert recorder.max_shift_m == playback.max_shift_m
     assert SimulationParameters().reflex_torque_nm == playback.reflex_torque_nm
     assert SimulationParameters().reflex_force_n == playback.reflex_force_n
     assert SessionConductorParameters().watch_timeout_sec == playback.watch_timeout_sec
