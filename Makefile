@@ -90,7 +90,7 @@ fuzz:  ## hostile files, recordings and messages, for MINUTES
 soak:  ## sessions in a row, for HOURS; does anything grow?
 	@$(COMPILED) bench python -m benchmarks.soak --hours $(HOURS) $(RESULTS) $(ARGS)
 
-gallery:  ## draw the pictures of docs/gallery anew
+gallery:  ## draw the pictures of docs/gallery
 	@$(COMPILED) study python -m tools.gallery $(ARGS)
 
 diagrams:  ## draw the states of a session in docs/session.md, from the code
@@ -128,7 +128,7 @@ size:  ## Python files and lines of package, tests, tools and benchmarks
 doctor:  ## what is here and what is missing
 	@$(RUN) session --in-build reward_learning doctor $(ARGS)
 
-pins:  ## resolve tools/pins.txt anew; with ARGS=--keep only what is new
+pins:  ## resolve tools/pins.txt; with ARGS=--keep only what is new
 	@"$(PYTHON)" -m tools.update_pins $(ARGS)
 
 clean:  ## remove what the commands above made

@@ -310,14 +310,14 @@ def squared_distance_to_long_run(job: tuple[str, tuple[int, ...], int]) -> float
         core.simulate_corrections(task, theta, beta=10.0, count=count, seed=each)
         for count, each in zip(lengths, seeds, strict=True)
     ]
-    lesson = learn(LearningParameters(task=name, seed=seed), sequences, task=task)
+    result = learn(LearningParameters(task=name, seed=seed), sequences, task=task)
     long = core.infer(
         task,
         sequences,
         seed=1000 + seed,
         settings=core.Settings(target_ess=4000.0, inner_steps=96, max_draws=100_000),
     )
-    return float(((lesson.posterior.mean - long.mean) ** 2).mean())
+    return float(((result.posterior.mean - long.mean) ** 2).mean())
 
 
 def recordings() -> dict[str, Any]:

@@ -76,7 +76,7 @@ def two_cores() -> dict[str, Any]:
 
 
 def published() -> dict[str, Any]:
-    """Analyse the published study anew, and extrapolate."""
+    """Analyse the published study, and extrapolate."""
     if not STUDY.is_dir():
         return {'published study': f'left out: {STUDY} is not here'}
     survey = read_study(STUDY)

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/gallery anew; run within the environment."""
+"""Draw the pictures of docs/gallery; run within the environment."""
 
 from __future__ import annotations
 

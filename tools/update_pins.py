@@ -1,4 +1,4 @@
-"""Resolve tools/pins.txt anew: the newest versions that go together, for each supported Python.
+"""Resolve tools/pins.txt again: the newest versions that go together, for each supported Python.
 
     python3 -m tools.update_pins [--keep]
 

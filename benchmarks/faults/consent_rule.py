@@ -104,7 +104,7 @@ class ConsentRule:
             self._seen_moving_sec = time_sec
             if self._is_pushed(time_sec):
                 continue
-            after = self._objection(time_sec)
+            after = self._violation(time_sec)
             if not after:
                 self._moved_sec = time_sec
             elif found and time_sec - found[-1].end_sec < SWING_SEC:
@@ -146,7 +146,7 @@ class ConsentRule:
         swung_sec = time_sec - pushed_sec - self.left_out_sec(pushed_sec, time_sec)
         return swung_sec < SWING_SEC
 
-    def _objection(self, time_sec: float) -> str:
+    def _violation(self, time_sec: float) -> str:
         """Say why a motion at a time has no consent; empty if it has one."""
         index = bisect_right(self.consents_sec, time_sec + CLOCK_LAG_SEC)
         if index == 0:

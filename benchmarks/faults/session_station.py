@@ -186,7 +186,7 @@ class SessionStation(Station):
     def on_mode(self, mode: RobotMode) -> None:
         """Take note of the arm's mode."""
         super().on_mode(mode)
-        self.note(f'arm: {mode.words}')
+        self.note(f'arm: {mode.text}')
 
     def situation(self) -> str:
         """Return what was told last, in words."""

@@ -196,12 +196,12 @@ class Station:
 
     def situation(self) -> str:
         """Return what was told last, in words."""
-        mode = 'unknown' if self.mode is None else self.mode.words
-        last_words = [
-            f'{name} ({"runs" if process.is_running else "ended"}): {process.last_words()}'
+        mode = 'unknown' if self.mode is None else self.mode.text
+        log_tails = [
+            f'{name} ({"runs" if process.is_running else "ended"}): {process.log_tail()}'
             for name, process in self.processes.items()
         ]
-        return '\n  '.join([f'arm {mode}, playback {self.playback}', *last_words])
+        return '\n  '.join([f'arm {mode}, playback {self.playback}', *log_tails])
 
     def client(self, service: str, service_type: Any = Trigger) -> Any:
         """Return the one client of a service."""

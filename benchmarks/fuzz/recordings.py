@@ -93,7 +93,7 @@ def _check(files: dict[str, bytes], changed: str, case: bytes) -> None:
             partial(read_session, namespace=''),
         ]
         if changed.endswith('.mcap'):
-            # The last one writes anew what is damaged.
+            # The last one rewrites what is damaged.
             readers.append(finish_bag)
         for read in readers:
             try:

@@ -380,7 +380,7 @@ class RobotMode(enum.IntEnum):
     AUTOMATIC_ERROR_RECOVERY = 6
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The mode as one says it."""
         return self.name.lower().replace('_', ' ')
 

@@ -225,16 +225,16 @@ class StepOutcome:
     Attributes:
         step: which one.
         is_done: whether it succeeded.
-        words: what was found or done, or why it failed.
+        text: what was found or done, or why it failed.
     """
 
     step: RecoveryStep
     is_done: bool
-    words: str
+    text: str
 
     def __str__(self) -> str:
         """Return it as a line of a report."""
-        return f'{self.step.value}: {"" if self.is_done else "FAILED, "}{self.words}'
+        return f'{self.step.value}: {"" if self.is_done else "FAILED, "}{self.text}'
 
 
 class RecoverySequence:
@@ -283,7 +283,7 @@ class RecoverySequence:
         return self._go_to(STEPS[0], now_sec)
 
     def finish_step(
-        self, step: RecoveryStep, *, is_done: bool, words: str, now_sec: float
+        self, step: RecoveryStep, *, is_done: bool, text: str, now_sec: float
     ) -> RecoveryStep | None:
         """Take note of what became of a step, and return the next one, if there is one.
 
@@ -291,7 +291,7 @@ class RecoverySequence:
         """
         if step is not self.step:
             return None
-        self.outcomes = (*self.outcomes, StepOutcome(step=step, is_done=is_done, words=words))
+        self.outcomes = (*self.outcomes, StepOutcome(step=step, is_done=is_done, text=text))
         self.step = None
         following = STEPS[STEPS.index(step) + 1 :]
         return self._go_to(following[0], now_sec) if is_done and following else None
@@ -302,7 +302,7 @@ class RecoverySequence:
             self.finish_step(
                 self.step,
                 is_done=False,
-                words=f'not done within {self._timeout_sec:.0f} s',
+                text=f'not done within {self._timeout_sec:.0f} s',
                 now_sec=now_sec,
             )
 

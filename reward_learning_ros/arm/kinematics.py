@@ -378,7 +378,7 @@ class Kinematics:
 
 
 def _as_joints(joints_rad: ArrayLike) -> Array:
-    # A copy: to Numba a read-only array is another type, which would be compiled for anew.
+    # A copy: to Numba a read-only array is another type, which would be compiled for again.
     joints = np.array(joints_rad, dtype=np.float64, order='C')
     if joints.ndim < 1 or joints.shape[-1] != JOINT_COUNT:
         raise InvalidInputError(f'joints have shape {joints.shape}; allowed: (..., {JOINT_COUNT})')

@@ -252,7 +252,7 @@ def _follow_pose(
             posture[joint] = 0.0
             if settle or iteration == 0:
                 posture[joint] = _POSTURE_GAIN * (home[joint] - joints[joint])
-        # Joints at a limit that the step would push through it are held, and the rest solved anew.
+        # Joints that the step would push through a limit are held; the rest is solved again.
         free[:] = True
         for _ in range(JOINTS):
             factorise(jacobian, free, damping, factor)

@@ -164,7 +164,7 @@ class SimulatedArm:
             self._react(result)
 
     def observe(self) -> Array:
-        """Measure, with noise and bias; returns `observation`, written anew."""
+        """Measure, with noise and bias; returns `observation`, overwritten."""
         kernels.observe(
             self._chain,
             self._joints,
@@ -191,7 +191,7 @@ class SimulatedArm:
             TrajectoryRefusedError: the controller ignores it; says why.
         """
         if not self.mode.follows_commands:
-            raise TrajectoryRefusedError(f'the arm is in mode {self.mode.words}')
+            raise TrajectoryRefusedError(f'the arm is in mode {self.mode.text}')
         state = self._follower.sample(self.time_ns)
         if not self.config.interpolate_from_desired_state:
             state = np.stack([self._joints, self._joint_speeds, np.zeros(JOINT_COUNT)])

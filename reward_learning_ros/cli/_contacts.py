@@ -129,8 +129,8 @@ def _record(namespace: str, seconds: float, path: Path) -> tuple[dict[str, Any],
                 return {}, 'the recording hangs'
     lines = output.splitlines()
     if process.returncode or not lines:
-        last_words = errors.strip().splitlines()[-1:] or ['it said nothing']
-        return {}, last_words[0]
+        log_tail = errors.strip().splitlines()[-1:] or ['it said nothing']
+        return {}, log_tail[0]
     told: dict[str, Any] = json.loads(lines[-1])
     if told['source'] is None:
         return told, 'no torques were heard'

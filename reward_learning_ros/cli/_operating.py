@@ -41,11 +41,11 @@ class Answer:
 
     Attributes:
         is_granted: whether what was asked for is done, or begins.
-        words: what to tell who asked.
+        text: what to tell who asked.
     """
 
     is_granted: bool
-    words: str
+    text: str
 
 
 def call(request: str, config: CallParameters) -> Answer:
@@ -87,14 +87,14 @@ def call(request: str, config: CallParameters) -> Answer:
         timeout_sec = _RECOVERY_SEC if request == 'recover' else _ANSWER_SEC
         answer = session.result(client.call_async(Trigger.Request()), timeout_sec)
         if not answer.success:
-            return Answer(is_granted=False, words=f'refused: {answer.message or "no reason told"}')
+            return Answer(is_granted=False, text=f'refused: {answer.message or "no reason told"}')
         if is_consent:
             return _outcome(session, statuses, heard)
         session.spin_until(lambda: len(statuses) > heard, _WORDS_SEC)
         words = [answer.message or 'done']
         if statuses:
             words.append(f'session: {state_line(SessionProgress(session=statuses[-1]))}')
-        return Answer(is_granted=True, words='; '.join(words))
+        return Answer(is_granted=True, text='; '.join(words))
 
 
 def _session_statuses(session: Asking) -> list[SessionStatus]:
@@ -131,7 +131,7 @@ def _outcome(session: Asking, statuses: list[SessionStatus], heard: int) -> Answ
     words = 'the session says nothing'
     if statuses:
         words = state_line(SessionProgress(session=statuses[-1]))
-    return Answer(is_granted=is_granted, words=words if is_granted else f'refused: {words}')
+    return Answer(is_granted=is_granted, text=words if is_granted else f'refused: {words}')
 
 
 def push(config: PushParameters) -> Answer:
@@ -184,12 +184,12 @@ def push(config: PushParameters) -> Answer:
         )
         if statuses[-1].get(refused) != before.get(refused):
             reason = statuses[-1].get(arm_names.PUSH_REFUSAL_KEY, '')
-            return Answer(is_granted=False, words=f'refused: {reason}')
+            return Answer(is_granted=False, text=f'refused: {reason}')
         if statuses[-1].get(taken) == before.get(taken):
-            return Answer(is_granted=False, words='the arm did not hear it')
+            return Answer(is_granted=False, text='the arm did not hear it')
     force_n = float(np.linalg.norm(config.force))
     what = config.link or 'the tool'
-    return Answer(is_granted=True, words=f'{what}, {force_n:.1f} N for {config.seconds:g} s')
+    return Answer(is_granted=True, text=f'{what}, {force_n:.1f} N for {config.seconds:g} s')
 
 
 def _turned_to(

@@ -68,5 +68,5 @@ def run(options: argparse.Namespace) -> int:
     from reward_learning_ros.cli._operating import call
 
     answer = call(options.request, config)
-    print(f'{options.request}: {answer.words}')
+    print(f'{options.request}: {answer.text}')
     return EXIT_DONE if answer.is_granted else EXIT_REFUSED

@@ -115,8 +115,8 @@ def inspect(config: DoctorParameters) -> tuple[Mapping[str, Any] | None, str]:
     lines = process.stdout.splitlines()
     if process.returncode == 0 and lines:
         return json.loads(lines[-1]), ''
-    last_words = process.stderr.strip().splitlines()[-1:] or [f'exit code {process.returncode}']
-    return None, last_words[0]
+    log_tail = process.stderr.strip().splitlines()[-1:] or [f'exit code {process.returncode}']
+    return None, log_tail[0]
 
 
 def preflight(config: DoctorParameters) -> list[Finding]:
@@ -137,10 +137,8 @@ def preflight(config: DoctorParameters) -> list[Finding]:
     try:
         return [Finding(**check) for check in json.loads(lines[-1])]
     except (IndexError, ValueError, TypeError):
-        last_words = process.stderr.strip().splitlines()[-1:] or ['it said nothing']
-        return [
-            Finding(name='preflight', found=last_words[0], advice=_PREFLIGHT_ALONE, blocks=True)
-        ]
+        log_tail = process.stderr.strip().splitlines()[-1:] or ['it said nothing']
+        return [Finding(name='preflight', found=log_tail[0], advice=_PREFLIGHT_ALONE, blocks=True)]
 
 
 def record_contacts(config: DoctorParameters) -> tuple[list[Finding], dict[str, Any]]:

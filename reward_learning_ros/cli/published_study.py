@@ -1,4 +1,4 @@
-"""Analyse the published user study anew: every method, dependent and independent.
+"""Analyse the published user study again: every method, dependent and independent.
 
 PATH is a folder with Task1, Task2 and Task3, as in the `user-study` folder of the authors'
 repository. Pickles are read without running what is in them.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reward_learning_ros.recording.published_recordings import Defect
 
 NAME = 'published-study'
-HELP = "analyse the published user study's recordings anew"
+HELP = "analyse the published user study's recordings again"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -92,5 +92,5 @@ def run(options: argparse.Namespace) -> int:
     from reward_learning_ros.cli._operating import push
 
     answer = push(config)
-    print(f'push: {answer.words}')
+    print(f'push: {answer.text}')
     return EXIT_PUSHED if answer.is_granted else EXIT_REFUSED

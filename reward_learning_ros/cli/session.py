@@ -95,7 +95,7 @@ def _run_nodes(
         if given.console:
             require_nicegui()
         folder, config, description = begin(given, resume)
-        lock.words = str(folder.path)
+        lock.text = str(folder.path)
         try:
             # Beside the nodes of a session, which keep the cores busy, this takes much longer.
             load_task(config.task).prepare()
@@ -143,7 +143,7 @@ def _conduct(
     )
     from reward_learning_ros.session.outcome import learning_parameters
     from reward_learning_ros.session.processes import environment
-    from reward_learning_ros.session.session_data import HeardOfSession, PassTeller
+    from reward_learning_ros.session.session_data import HeardOfSession, PassReporter
     from reward_learning_ros.session.supervisor import Supervisor
     from reward_learning_ros.session.terminal import (
         SessionProgress,
@@ -168,7 +168,7 @@ def _conduct(
                 'ROS_DOMAIN_ID'
             )
         paths = tool_paths_of(learning_parameters(folder.read()))
-        teller = PassTeller(paths, config.seed)
+        reporter = PassReporter(paths, config.seed)
         title = f'{config.task}, {config.study}/{config.participant}/{config.trial:03d}'
         with (
             SessionTerminal(console, title, folder.logs) as terminal,
@@ -201,7 +201,7 @@ def _conduct(
                     plan=monitor.plan,
                     participant=monitor.participant,
                 )
-                if line := teller.update(heard):
+                if line := reporter.update(heard):
                     terminal.say(line)
     finally:
         context.try_shutdown()

@@ -48,7 +48,7 @@ class ControlDesk:
             return 'nobody is in control: take it first'
         return f'operator {self._numbers[self.controller]} is in control'
 
-    def words(self, page: str) -> str:
+    def text(self, page: str) -> str:
         """Return who is here and who is in control, as this page reads it."""
         if len(self._numbers) <= 1 and self.controller == page:
             return 'you are in control'

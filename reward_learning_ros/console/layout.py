@@ -98,4 +98,4 @@ class Lights:
                 with ui.element('div').classes('rl-light'):
                     ui.element('span').classes(f'rl-lamp rl-{each.grade.value}')
                     text(each.name, 'rl-soft')
-                    text(each.words, 'rl-text')
+                    text(each.text, 'rl-text')

@@ -227,7 +227,7 @@ class OperatorPage:
         facts = snapshot.facts
         whose = ' / '.join(part for part in (facts.study, facts.participant, facts.trial) if part)
         parts = [part for part in (whose, facts.task) if part]
-        self._who.set_text(' · '.join([*parts, self._desk.words(self._id)]))
+        self._who.set_text(' · '.join([*parts, self._desk.text(self._id)]))
         self._take.set_visibility(bool(self._desk.obstacle(self._id)))
         self._consent.set_text(_CONSENT_WORDS.get(facts.consent, ''))
 

@@ -103,7 +103,7 @@ class Judgement:
 
     name: str
     grade: Grade
-    words: str
+    text: str
 
 
 def headline(snapshot: Snapshot, now_sec: float) -> Headline:
@@ -175,11 +175,9 @@ def nodes(snapshot: Snapshot, now_sec: float) -> tuple[Judgement, ...]:
         if age_sec > FORGOTTEN_SEC:
             continue
         if age_sec > SILENT_SEC:
-            found.append(
-                Judgement(name=name, grade=Grade.BAD, words=f'silent for {age_sec:.0f} s')
-            )
+            found.append(Judgement(name=name, grade=Grade.BAD, text=f'silent for {age_sec:.0f} s'))
         else:
-            found.append(Judgement(name=name, grade=Grade.GOOD, words='alive'))
+            found.append(Judgement(name=name, grade=Grade.GOOD, text='alive'))
     return tuple(found)
 
 
@@ -188,8 +186,8 @@ def quality(snapshot: Snapshot) -> tuple[Judgement, ...]:
     status = snapshot.inference
     if status is None or not status.quality:
         return (
-            Judgement(name='Posterior', grade=Grade.UNKNOWN, words='nothing was learned yet'),
-            Judgement(name='Latency', grade=Grade.UNKNOWN, words='no inference yet'),
+            Judgement(name='Posterior', grade=Grade.UNKNOWN, text='nothing was learned yet'),
+            Judgement(name='Latency', grade=Grade.UNKNOWN, text='no inference yet'),
         )
     r_hat = _number(status.quality.get('max_r_hat'))
     ess = _number(status.quality.get('min_ess_bulk'))
@@ -209,21 +207,21 @@ def _posterior(
         if text
     )
     if fault:
-        return Judgement(name='Posterior', grade=Grade.BAD, words=fault)
+        return Judgement(name='Posterior', grade=Grade.BAD, text=fault)
     if reasons:
-        return Judgement(name='Posterior', grade=Grade.BAD, words='; '.join(reasons))
+        return Judgement(name='Posterior', grade=Grade.BAD, text='; '.join(reasons))
     if (r_hat is not None and not r_hat <= _MAX_R_HAT) or (
         ess is not None and not ess >= _MIN_ESS
     ):
-        return Judgement(name='Posterior', grade=Grade.FAIR, words=f'rough: {numbers}')
-    return Judgement(name='Posterior', grade=Grade.GOOD, words=f'trusted: {numbers}')
+        return Judgement(name='Posterior', grade=Grade.FAIR, text=f'rough: {numbers}')
+    return Judgement(name='Posterior', grade=Grade.GOOD, text=f'trusted: {numbers}')
 
 
 def _latency(took_sec: float | None) -> Judgement:
     if took_sec is None:
-        return Judgement(name='Latency', grade=Grade.UNKNOWN, words='not told')
+        return Judgement(name='Latency', grade=Grade.UNKNOWN, text='not told')
     grade = Grade.GOOD if took_sec <= _SLOW_SEC else Grade.FAIR
-    return Judgement(name='Latency', grade=grade, words=f'inferred in {took_sec:.1f} s')
+    return Judgement(name='Latency', grade=grade, text=f'inferred in {took_sec:.1f} s')
 
 
 def _number(text: str | None) -> float | None:
@@ -270,7 +268,7 @@ def _obstacle(snapshot: Snapshot, act: Act, now_sec: float) -> str:
         return 'the session has ended'
     if _is_silent(snapshot, CONDUCTOR, now_sec) and act.value.startswith('session/'):
         return 'the session is silent'
-    state = session.state.words
+    state = session.state.text
     if act is Act.BEGIN:
         if session.state is SessionState.READY:
             return ''

@@ -97,7 +97,7 @@ def load_or_build(
             _forget_old(path)
         except OSError as error:
             warnings.warn(
-                f'{path} cannot be written ({error}); the library is built anew next time',
+                f'{path} cannot be written ({error}); the library is built again next time',
                 LibraryWarning,
                 stacklevel=2,
             )
@@ -109,7 +109,7 @@ def _stored(path: Path, recipe: Mapping[str, Any]) -> Arrays | None:
     try:
         return read_arrays(path, recipe) if path.exists() else None
     except DamagedLibraryError as error:
-        warnings.warn(f'{error}; it is built anew', LibraryWarning, stacklevel=3)
+        warnings.warn(f'{error}; it is built again', LibraryWarning, stacklevel=3)
         return None
 
 

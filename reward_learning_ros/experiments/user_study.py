@@ -44,7 +44,7 @@ GOALS = 3
 PRESETS, PRIOR = 'presets', 'prior'
 GOAL_KINDS = (PRESETS, PRIOR)
 # A dependent sequence is one datum with one auxiliary, so one for all data is only different where
-# corrections are taken for independent.
+# corrections are treated as independent.
 CONDITIONS = (
     *((method, dependence) for dependence in DEPENDENCES for method in METHODS),
     (ONE_AUXILIARY, INDEPENDENT),

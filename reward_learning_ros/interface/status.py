@@ -265,7 +265,7 @@ class SessionState(enum.Enum):
     ENDED = 'ended'
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The state as it is said in a sentence."""
         return str(self.value).replace('_', ' ')
 

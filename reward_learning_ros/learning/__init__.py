@@ -14,15 +14,11 @@ from reward_learning_ros.learning.learning_parameters import (
 )
 from reward_learning_ros.learning.tool_paths import ToolPaths
 
-# Until all who use it are renamed.
-Lesson = InferenceResult
-
 __all__ = [
     'Corrections',
     'InferenceResult',
     'Learner',
     'LearningParameters',
-    'Lesson',
     'ToolPaths',
     'learn',
     'parameters_as_recorded',

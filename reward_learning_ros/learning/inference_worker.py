@@ -31,7 +31,7 @@ Sequences = tuple[core.CorrectionSequence, ...]
 # A job at which so many processes died is given up: it would kill the next one too.
 MAX_DEATHS = 3
 # How long a process may take to end before it is killed.
-_FAREWELL_SEC = 1.0
+_SHUTDOWN_TIMEOUT_SEC = 1.0
 # Learning may wait for a core, playback and the recorders may not.
 _NICENESS = 10
 
@@ -151,7 +151,7 @@ class LearningWorker:
 
     def _replace(self) -> Outcome | None:
         """Start another process after one died, with the same job."""
-        self._process.join(_FAREWELL_SEC)
+        self._process.join(_SHUTDOWN_TIMEOUT_SEC)
         code = self._process.exitcode
         self._close()
         self.deaths += 1
@@ -181,10 +181,10 @@ class LearningWorker:
         if self._process is not None:
             if self._process.is_alive():
                 self._process.terminate()
-                self._process.join(_FAREWELL_SEC)
+                self._process.join(_SHUTDOWN_TIMEOUT_SEC)
             if self._process.is_alive():
                 self._process.kill()
-                self._process.join(_FAREWELL_SEC)
+                self._process.join(_SHUTDOWN_TIMEOUT_SEC)
             self._process = None
 
 

@@ -366,11 +366,11 @@ class Recovery:
     async def _work(self, sequence: RecoverySequence, step: RecoveryStep) -> None:
         is_done = True
         try:
-            words = await self._do(step, lambda: sequence.step is step)
+            text = await self._do(step, lambda: sequence.step is step)
         except RewardLearningError as error:
-            is_done, words = False, str(error)
+            is_done, text = False, str(error)
         following = sequence.finish_step(
-            step, is_done=is_done, words=words, now_sec=time.monotonic()
+            step, is_done=is_done, text=text, now_sec=time.monotonic()
         )
         if following is not None:
             self._start(sequence, following)

@@ -144,7 +144,7 @@ def _spin(
 ) -> None:
     with contextlib.ExitStack() as stack:
         node = build(context)
-        # Destroyed while its context lives: last words still reach the others.
+        # Destroyed while its context lives: what it publishes last still reaches the others.
         stack.callback(node.destroy_node)
         executor = make_executor(context)
         stack.callback(executor.shutdown)
@@ -196,7 +196,7 @@ def executor_named(name: str) -> ExecutorFactory:
         raise UnknownNameError('executor', name, EXECUTORS) from None
 
 
-# By the wall: simulated time stands still while the simulation is away.
+# On the steady clock: simulated time stands still while the simulation is away.
 _PERIOD_SEC = 0.5
 
 

@@ -65,7 +65,7 @@ _PERIOD_SEC = 0.1
 # A conductor that looks less often than this was asleep.
 _MAX_GAP_SEC = 0.5
 # How long the last status stays on the wire, for those who record it.
-_FAREWELL_SEC = 1.0
+_SHUTDOWN_TIMEOUT_SEC = 1.0
 
 # States in which the arm moves, or is about to.
 _ON_THE_WAY = (
@@ -155,7 +155,7 @@ class SessionConductorNode(Node):
             # It waits for the arm: in the group of all others it would block what it waits for.
             callback_group=ReentrantCallbackGroup(),
         )
-        # By the wall: it must also see that simulated time stands still.
+        # On the steady clock: it must also see that simulated time stands still.
         self.create_timer(
             _PERIOD_SEC, self._on_tick, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
@@ -245,7 +245,7 @@ class SessionConductorNode(Node):
         """Recover the arm, which neither moves it nor consents to a motion; report each step."""
         try:
             if self.machine.state in _ON_THE_WAY:
-                raise SessionRefusedError(f'no recovery now: {self.machine.state.words}')
+                raise SessionRefusedError(f'no recovery now: {self.machine.state.text}')
             if self.machine.is_arm_moving:
                 # A controller that is activated while playback sends would jump.
                 raise SessionRefusedError('no recovery now: playback moves the arm')
@@ -265,7 +265,7 @@ class SessionConductorNode(Node):
         self._look()
         self._take_consents()
         if self.machine.state is SessionState.ENDED:
-            self._say_farewell()
+            self._finish_soon()
 
     def _look(self) -> None:
         view = SessionView(
@@ -345,10 +345,10 @@ class SessionConductorNode(Node):
             f'{status.corrections} corrections)'
         )
 
-    def _say_farewell(self) -> None:
+    def _finish_soon(self) -> None:
         now_sec = time.monotonic()
         if self._end_sec is None:
-            self._end_sec = now_sec + _FAREWELL_SEC
+            self._end_sec = now_sec + _SHUTDOWN_TIMEOUT_SEC
         elif now_sec >= self._end_sec:
             raise NodeFinished
 

@@ -70,7 +70,7 @@ class SessionRecorderNode(Node):
         # What came before simulated time began: it has no time yet.
         self._early: deque[tuple[str, bytes]] = deque(maxlen=_MAX_EARLY)
         self._subscriptions_by_topic: dict[str, PolledSubscription] = {}
-        # The last look, by the wall's clock and by that of ROS.
+        # The last look, on the wall clock and on that of ROS.
         self._last_look_ns = (time.time_ns(), 0)
         self.writer = BagWriter(
             Path(config.bag),
@@ -90,7 +90,7 @@ class SessionRecorderNode(Node):
             DiagnosticArray, names.DIAGNOSTICS_TOPIC, names.DIAGNOSTICS_QOS
         )
         self._heartbeat = Heartbeat(self)
-        # The wall's clock: also while simulated time stands still, nothing may be lost.
+        # On a steady clock: also while simulated time stands still, nothing may be lost.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(_LOOK_SEC, self.look, clock=steady)
         self.create_timer(config.flush_period_sec, self.flush, clock=steady)

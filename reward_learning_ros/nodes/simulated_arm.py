@@ -142,11 +142,11 @@ class SimulatedArmNode(Node):
         mode, reason = self.arm.mode, self.arm.mode_reason
         is_news, self._published_mode = mode is not self._published_mode, mode
         if reason and is_news:
-            self.get_logger().warning(f'{mode.words}: {reason}')
+            self.get_logger().warning(f'{mode.text}: {reason}')
         diagnostic = Diagnostic(
             name=arm_names.ARM_STATUS_NAME,
             level=Level.OK if mode.follows_commands else Level.ERROR,
-            message=reason or mode.words,
+            message=reason or mode.text,
             hardware_id=self.arm.kinematics.description.name,
             values={
                 arm_names.ROBOT_MODE_KEY: str(int(mode)),
@@ -188,12 +188,12 @@ class SimulatedArmNode(Node):
         else:
             self._is_silent = False
             self._next_joint_state = max(self._next_joint_state, self._cycle)
-            response.success, response.message = True, self.arm.mode.words
+            response.success, response.message = True, self.arm.mode.text
         return response
 
     def _on_user_stop(self, request: Any, response: Any) -> Any:
         self.arm.set_user_stop(request.data)
-        response.success, response.message = True, self.arm.mode.words
+        response.success, response.message = True, self.arm.mode.text
         return response
 
 
@@ -236,7 +236,7 @@ class CycleLoop:
         self._due_sec += self._period_sec
         delay_sec = self._delay_sec()
         if delay_sec < -_MAX_DELAY_SEC:
-            # The wall's clock was set back.
+            # The wall clock was set back.
             self._leave_out(delay_sec)
         elif delay_sec < 0.0:
             time.sleep(-delay_sec)
@@ -247,7 +247,7 @@ class CycleLoop:
             self._leave_out(delay_sec)
 
     def _delay_sec(self) -> float:
-        """How late the next cycle is; by the wall's clock where the arm has that time."""
+        """How late the next cycle is; on the wall clock where the arm has that time."""
         if self._is_on_the_wall:
             return (time.time_ns() - self._node.arm.time_ns - CYCLE_NS) / 1e9
         return time.perf_counter() - self._due_sec

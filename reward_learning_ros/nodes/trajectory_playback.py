@@ -444,7 +444,7 @@ class TrajectoryPlaybackNode(Node):
                 'command_topic': self._backend.topic,
                 'command_publishers': str(view.command_publishers),
                 'command_subscribers': str(view.command_subscribers),
-                'robot_mode': 'unknown' if view.mode is None else view.mode.words,
+                'robot_mode': 'unknown' if view.mode is None else view.mode.text,
             },
         )
         report = DiagnosticReport(

@@ -315,7 +315,7 @@ class SimulatedParticipantParameters(ParticipantParameters, HandParameters):
     )
     rate_hz: float = parameter(
         50.0,
-        description='How often the hand feels and pushes anew',
+        description='How often the hand updates what it feels and how it pushes',
         minimum=10.0,
         maximum=1000.0,
         unit='Hz',

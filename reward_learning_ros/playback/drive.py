@@ -83,7 +83,7 @@ class Drive:
         if self.motion is not None and self.is_anchored:
             return True
         velocities = view.velocities_rad_s
-        assert velocities is not None, 'guarded'
+        assert velocities is not None, 'the safety checks need joints'
         return bool(np.abs(velocities).max() <= _RESTING_RAD_S)
 
     def departure(self, view: ArmView, now_sec: float, lead_sec: float) -> Departure:
@@ -108,7 +108,7 @@ class Drive:
         if not self.can_depart(view):
             raise PlaybackRefusedError('the arm is not at rest')
         positions = view.positions_rad
-        assert positions is not None, 'guarded'
+        assert positions is not None, 'the safety checks need joints'
         return Departure(
             state=MotionState(positions_rad=positions), start_sec=now_sec + _ANCHOR_SEC
         )
@@ -133,10 +133,10 @@ class Drive:
         if motion is None or braked is None:
             return
         begin_sec = now_sec + self._config.lead_sec
-        if braked.law.start_sec < begin_sec:
+        if braked.time_scaling.start_sec < begin_sec:
             # What was told is already coming to rest.
             self.motion = braked
-        elif motion.law.target_rate != 0.0:
+        elif motion.time_scaling.target_rate != 0.0:
             self.motion = motion.ramped(begin_sec, 0.0, self._config.brake_sec)
 
     def abandon(self) -> None:
@@ -146,7 +146,7 @@ class Drive:
         self._braked = None
 
     def shift_time(self, by_sec: float) -> None:
-        """Keep the motion where it is although its clock was set anew, as in a simulation."""
+        """Keep the motion where it is although its clock was set, as in a simulation."""
         if self.motion is not None:
             self.motion = self.motion.shifted(by_sec)
         if self._braked is not None:
@@ -169,7 +169,7 @@ class Drive:
         if next_motion is None and motion.rests(now.steady_sec - self._config.lead_sec):
             return None
         braked = motion
-        if motion.law.target_rate != 0.0:
+        if motion.time_scaling.target_rate != 0.0:
             braked = motion.ramped(
                 now.steady_sec + self._config.horizon_sec, 0.0, self._config.brake_sec
             )

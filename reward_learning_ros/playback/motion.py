@@ -1,4 +1,4 @@
-"""A timed joint trajectory on the wall's clock, and the messages that make the arm follow it."""
+"""A timed joint trajectory on the steady clock, and the commands that make the arm follow it."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class PlannedPath:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Motion:
-    """A trajectory and the law by which its time passes.
+    """A trajectory and the time scaling by which it is slowed down or halted.
 
     Attributes:
         trajectory: from rest or out of another motion, to rest.
-        law: of its time.
+        time_scaling: how its own time passes.
         path: which plan it plays; None if it goes to a configuration.
         start_parameter: where on the plan's curve the trajectory begins.
         before: the motion that it takes over from; None if it begins at rest.
@@ -67,7 +67,7 @@ class Motion:
     """
 
     trajectory: JointTrajectory
-    law: TimeLaw
+    time_scaling: TimeScaling
     path: PlannedPath | None = None
     start_parameter: float = 0.0
     before: Motion | None = None
@@ -102,7 +102,7 @@ class Motion:
         )
 
     def _sample(self, times: Array) -> SetPoints:
-        elapsed, rate, change = self.law.at(times)
+        elapsed, rate, change = self.time_scaling.at(times)
         points = self.trajectory.sample(elapsed)
         rate, change = rate[:, None], change[:, None]
         return SetPoints(
@@ -125,7 +125,7 @@ class Motion:
     def parameter(self, time_sec: float) -> float:
         """Return where on the curve of the plan of that time the motion is, 0 to 1."""
         made = self.at(time_sec)
-        elapsed, _, _ = made.law.at(time_sec)
+        elapsed, _, _ = made.time_scaling.at(time_sec)
         along = float(made.trajectory.parameter(elapsed)[0])
         return made.start_parameter + (1.0 - made.start_parameter) * along
 
@@ -133,13 +133,13 @@ class Motion:
         """Tell whether the trajectory is at its end."""
         if self.at(time_sec) is not self:
             return False
-        return bool(self.law.at(time_sec)[0][0] >= self.trajectory.duration_sec)
+        return bool(self.time_scaling.at(time_sec)[0][0] >= self.trajectory.duration_sec)
 
     def rests(self, time_sec: float) -> bool:
         """Tell whether nothing moves from a time on: at the end, or halted on the way."""
         if self.at(time_sec) is not self:
             return False
-        halted = self.law.target_rate == 0.0 and time_sec >= self.law.settled_sec
+        halted = self.time_scaling.target_rate == 0.0 and time_sec >= self.time_scaling.settled_sec
         return halted or self.has_ended(time_sec)
 
     def taking_over(self, before: Motion, take_over_sec: float, now_sec: float) -> Motion:
@@ -156,43 +156,47 @@ class Motion:
         """
         if self.before is not None and time_sec < self.take_over_sec:
             return self.before.ramped(time_sec, target_rate, ramp_sec)
-        if self.before is None and target_rate == 0.0 and time_sec < self.law.begin_sec:
+        if self.before is None and target_rate == 0.0 and time_sec < self.time_scaling.begin_sec:
             # It begins at rest, and has not yet begun.
-            return self.halted(self.law.begin_sec)
-        start = max(time_sec, self.law.begin_sec)
-        return replace(self, law=self.law.ramped(start, target_rate, ramp_sec))
+            return self.halted(self.time_scaling.begin_sec)
+        start = max(time_sec, self.time_scaling.begin_sec)
+        return replace(self, time_scaling=self.time_scaling.ramped(start, target_rate, ramp_sec))
 
     def halted(self, time_sec: float) -> Motion:
         """Return what is made at a time, standing still from then on."""
         made = self.at(time_sec)
-        elapsed_sec = float(made.law.at(time_sec)[0][0])
-        law = TimeLaw.halted(time_sec, elapsed_sec)
-        return replace(made, law=law, before=None, take_over_sec=-np.inf)
+        elapsed_sec = float(made.time_scaling.at(time_sec)[0][0])
+        time_scaling = TimeScaling.halted(time_sec, elapsed_sec)
+        return replace(made, time_scaling=time_scaling, before=None, take_over_sec=-np.inf)
 
     def resumed(self, time_sec: float, ramp_sec: float) -> Motion:
         """Return the motion that goes on from a standstill, at a time."""
         halted = self.halted(time_sec)
-        return replace(halted, law=halted.law.ramped(time_sec, 1.0, ramp_sec))
+        return replace(halted, time_scaling=halted.time_scaling.ramped(time_sec, 1.0, ramp_sec))
 
     def shifted(self, by_sec: float) -> Motion:
         """Return the same motion on a clock that was set by so much."""
         return replace(
             self,
-            law=self.law.shifted(by_sec),
+            time_scaling=self.time_scaling.shifted(by_sec),
             before=None if self.before is None else self.before.shifted(by_sec),
             take_over_sec=self.take_over_sec + by_sec,
         )
 
     def command(self, *, first_sec: float, now_sec: float, stamp_ns: int) -> Command:
-        """Return the set-points from a time until the motion rests, which its law must bring.
+        """Return the set-points from a time until the motion rests.
+
+        Its time scaling must bring it to rest.
 
         Args:
             first_sec: of the first set-point.
             now_sec: from when the command's times count.
             stamp_ns: the same on the clock of ROS, or 0.
         """
-        first = first_sec if self.before is not None else max(first_sec, self.law.begin_sec)
-        last = max(self.law.settled_sec, first + _SPACING_SEC)
+        first = (
+            first_sec if self.before is not None else max(first_sec, self.time_scaling.begin_sec)
+        )
+        last = max(self.time_scaling.settled_sec, first + _SPACING_SEC)
         count = max(2, int(np.ceil((last - first) / _SPACING_SEC)) + 1)
         points = self.sample(np.linspace(first, last, count))
         return Command(
@@ -218,7 +222,7 @@ class Now:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimeLaw:
+class TimeScaling:
     """A smooth change of the rate at which a motion's own time passes.
 
     From `start_sec` on the rate goes from `rate`, with the slope `rate_change`, to `target_rate`
@@ -231,7 +235,7 @@ class TimeLaw:
         rate_change: its slope, 1/s.
         target_rate: where it goes.
         ramp_sec: in which time.
-        before: the law until `start_sec`; None if time stood still before.
+        before: the time scaling until `start_sec`; None if time stood still before.
     """
 
     start_sec: float
@@ -240,11 +244,11 @@ class TimeLaw:
     rate_change: float = 0.0
     target_rate: float = 1.0
     ramp_sec: float = 0.0
-    before: TimeLaw | None = None
+    before: TimeScaling | None = None
 
     @classmethod
-    def halted(cls, time_sec: float, elapsed_sec: float) -> TimeLaw:
-        """Return the law under which time stands still."""
+    def halted(cls, time_sec: float, elapsed_sec: float) -> TimeScaling:
+        """Return the time scaling under which time stands still."""
         return cls(start_sec=time_sec, elapsed_sec=elapsed_sec, rate=0.0, target_rate=0.0)
 
     def at(self, times_sec: ArrayLike) -> tuple[Array, Array, Array]:
@@ -288,10 +292,10 @@ class TimeLaw:
         settled = np.maximum(since - ramp, 0.0)
         return self.elapsed_sec + covered + self.target_rate * settled, rate, change
 
-    def ramped(self, time_sec: float, target_rate: float, ramp_sec: float) -> TimeLaw:
-        """Return the law that follows this one until a time and then goes to another rate."""
+    def ramped(self, time_sec: float, target_rate: float, ramp_sec: float) -> TimeScaling:
+        """Return the time scaling that is this one until a time, then goes to another rate."""
         elapsed, rate, change = (float(values[0]) for values in self.at(time_sec))
-        return TimeLaw(
+        return TimeScaling(
             start_sec=time_sec,
             elapsed_sec=elapsed,
             rate=rate,
@@ -301,14 +305,14 @@ class TimeLaw:
             before=replace(self, before=None) if time_sec > self.start_sec else None,
         )
 
-    def shifted(self, by_sec: float) -> TimeLaw:
-        """Return the same law on a clock that was set by so much."""
+    def shifted(self, by_sec: float) -> TimeScaling:
+        """Return the same time scaling on a clock that was set by so much."""
         before = None if self.before is None else self.before.shifted(by_sec)
         return replace(self, start_sec=self.start_sec + by_sec, before=before)
 
     @property
     def begin_sec(self) -> float:
-        """From when on the law is known."""
+        """From when on it is known."""
         return self.start_sec if self.before is None else self.before.start_sec
 
     @property

@@ -26,7 +26,7 @@ from reward_learning_ros.arm.timing import plan_joint_motion, plan_motion, time_
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 from reward_learning_ros.interface.plan import Plan
 from reward_learning_ros.playback.configuration import PlaybackParameters
-from reward_learning_ros.playback.motion import Command, Motion, PlannedPath, TimeLaw
+from reward_learning_ros.playback.motion import Command, Motion, PlannedPath, TimeScaling
 
 Array = NDArray[np.float64]
 
@@ -127,7 +127,7 @@ class MotionPlanner:
         trajectory = self._rest(path, parameter, speed, motion.state(start_sec), is_other=is_other)
         joined = Motion(
             trajectory=trajectory,
-            law=TimeLaw(start_sec=start_sec),
+            time_scaling=TimeScaling(start_sec=start_sec),
             path=path,
             start_parameter=parameter,
         )
@@ -147,7 +147,7 @@ class MotionPlanner:
         trajectory = path.whole if parameter == 0.0 else self._rest(path, parameter, 0.0, None)
         return Motion(
             trajectory=trajectory,
-            law=TimeLaw.halted(now_sec, 0.0),
+            time_scaling=TimeScaling.halted(now_sec, 0.0),
             path=path,
             start_parameter=parameter,
         )
@@ -223,7 +223,7 @@ class MotionPlanner:
             kinematics=self.kinematics,
             start=start,
         )
-        return Motion(trajectory=trajectory, law=TimeLaw(start_sec=start_sec))
+        return Motion(trajectory=trajectory, time_scaling=TimeScaling(start_sec=start_sec))
 
     def yielding(
         self, joints_rad: Array, start: MotionState, *, start_sec: float
@@ -236,7 +236,7 @@ class MotionPlanner:
             trajectory = JointTrajectory.settling(start, joints_rad, duration_sec)
             count = round(duration_sec / _CHECK_SPACING_SEC) + 1
             if not self.violations(trajectory.sample(np.linspace(0.0, duration_sec, count))):
-                return Motion(trajectory=trajectory, law=TimeLaw(start_sec=start_sec))
+                return Motion(trajectory=trajectory, time_scaling=TimeScaling(start_sec=start_sec))
         return None
 
     def violations(self, points: Command | SetPoints) -> tuple[Violation, ...]:

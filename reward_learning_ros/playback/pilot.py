@@ -219,7 +219,7 @@ class Pilot:
 
     def _note_push(self, now: Now) -> None:
         positions = self._view.positions_rad
-        assert positions is not None, 'guarded'
+        assert positions is not None, 'the safety checks need joints'
         self._pushed_sec, self._pushed_to_rad = now.steady_sec, positions
 
     def _take_planned(self, now: Now) -> Motion | None:
@@ -268,7 +268,7 @@ class Pilot:
             return None
         assert self.rest is not None, 'an approach that does not go home leads to a plan'
         positions = self._view.positions_rad
-        assert positions is not None, 'guarded'
+        assert positions is not None, 'the safety checks need joints'
         measured, wanted = self.planner.kinematics.tool_poses(np.stack([positions, target]))[0]
         distance = float(np.linalg.norm(measured - wanted))
         if distance <= self._config.start_tolerance_m:

@@ -190,7 +190,7 @@ class Replanning:
         begin_sec = now_sec + self._config.lead_sec
         if pending.take_over_sec is None:
             self.pending = None
-            return motion.shifted(max(begin_sec - motion.law.begin_sec, 0.0))
+            return motion.shifted(max(begin_sec - motion.time_scaling.begin_sec, 0.0))
         if begin_sec > pending.take_over_sec:
             self.drop()
             if self.lead_sec >= _MAX_LEAD_SEC:

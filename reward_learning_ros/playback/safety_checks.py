@@ -24,11 +24,11 @@ _QUATERNION_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
-class Objection:
+class SafetyViolation:
     """What forbids that the arm moves.
 
     Attributes:
-        reason: in words.
+        reason: what is wrong, and what is allowed.
         is_push: whether somebody pushes the arm away: the arm then gives way.
     """
 
@@ -105,13 +105,15 @@ class ArmView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guards:
+class SafetyChecks:
     """The rules under which the arm may move."""
 
     config: PlaybackParameters
     kinematics: Kinematics
 
-    def objection(self, view: ArmView, *, steady_sec: float, ros_ns: int) -> Objection | None:
+    def violation(
+        self, view: ArmView, *, steady_sec: float, ros_ns: int
+    ) -> SafetyViolation | None:
         """Say why the arm must not move now, None if it may.
 
         Args:
@@ -129,7 +131,7 @@ class Guards:
             or _missing(view)
         )
         if reason is not None:
-            return Objection(reason=reason)
+            return SafetyViolation(reason=reason)
         return self._too_much_torque(view)
 
     def is_pushed(self, view: ArmView) -> bool:
@@ -139,7 +141,7 @@ class Guards:
         limits = _STILL_PUSHED * np.array(self.config.stop_torque_nm)
         return bool((np.abs(view.torque.values) > limits).any())
 
-    def deviation(self, view: ArmView, set_point_rad: Array) -> Objection | None:
+    def deviation(self, view: ArmView, set_point_rad: Array) -> SafetyViolation | None:
         """Say that the tool is too far from its set-point, None if it is not."""
         assert view.positions_rad is not None, 'checked with the state'
         measured, wanted = self.kinematics.tool_poses(
@@ -148,7 +150,7 @@ class Guards:
         distance = float(np.linalg.norm(measured - wanted))
         if distance <= self.config.max_deviation_m:
             return None
-        return Objection(
+        return SafetyViolation(
             reason=f'the tool is {distance:.2f} m from its set-point; '
             f'allowed: {self.config.max_deviation_m:.2f}',
             is_push=True,
@@ -211,9 +213,9 @@ class Guards:
         if view.mode.follows_commands:
             return None
         reason = f': {view.mode_reason}' if view.mode_reason else ''
-        return f'the arm is in mode {view.mode.words}{reason}'
+        return f'the arm is in mode {view.mode.text}{reason}'
 
-    def _too_much_torque(self, view: ArmView) -> Objection | None:
+    def _too_much_torque(self, view: ArmView) -> SafetyViolation | None:
         assert view.torque.values is not None, 'checked before'
         limits = np.array(self.config.stop_torque_nm)
         excess = np.abs(view.torque.values) - limits
@@ -221,7 +223,7 @@ class Guards:
         if excess[joint] <= 0.0:
             return None
         name = self.kinematics.description.joint_names[joint]
-        return Objection(
+        return SafetyViolation(
             reason=f'too large a force: external torque {view.torque.values[joint]:.1f} N·m at '
             f'{name}; allowed: {limits[joint]:.1f}',
             is_push=True,

@@ -21,7 +21,7 @@ from reward_learning_ros.playback.drive import PlaybackRefusedError
 from reward_learning_ros.playback.motion import Command, Now
 from reward_learning_ros.playback.motion_planning import MotionPlanner, SynchronousExecutor
 from reward_learning_ros.playback.pilot import MOVING, Goal, Pilot
-from reward_learning_ros.playback.safety_checks import ArmView, Guards, Objection
+from reward_learning_ros.playback.safety_checks import ArmView, SafetyChecks, SafetyViolation
 
 Array = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ class Playback:
         self.view = ArmView()
         self.is_clear = True
         self._clock = clock
-        self._guards = Guards(config=config, kinematics=self.planner.kinematics)
+        self._checks = SafetyChecks(config=config, kinematics=self.planner.kinematics)
         self._pilot = Pilot(self.planner, self.view, clock, executor or SynchronousExecutor())
         self._last: Now | None = None
 
@@ -222,7 +222,7 @@ class Playback:
         pilot.set_out(pilot.goal, now)
 
     def stop(self) -> None:
-        """Come to rest and give up what is being done; the next start begins anew."""
+        """Come to rest and give up what is being done; the next start begins the plan again."""
         self._pilot.halt()
         self._pilot.give_up_pass(self._clock())
         self._pilot.go(PlaybackState.STOPPED)
@@ -234,23 +234,23 @@ class Playback:
         """
         now = self._clock()
         last, self._last = self._last, now
-        objection = self._jump(now, last) or self._objection(now, last)
-        self.is_clear = objection is None
-        if objection is not None:
+        violation = self._jump(now, last) or self._violation(now, last)
+        self.is_clear = violation is None
+        if violation is not None:
             # Whatever the controller was told last, it may no longer hold there.
             self._pilot.drive.is_anchored = False
             if self.state in _WATCHED:
-                self._pilot.hold(objection.reason, gives_way=objection.is_push)
-            elif self._pilot.gives_way and not objection.is_push:
+                self._pilot.hold(violation.reason, gives_way=violation.is_push)
+            elif self._pilot.gives_way and not violation.is_push:
                 self._pilot.halt()
             if not self.view.follows_commands:
                 # What it was still to be told would move it when its brakes are released, or when
                 # its controller is activated again, which then holds where the arm is.
                 self._pilot.drive.abandon()
-        self._pilot.is_pushed = self._guards.is_pushed(self.view)
+        self._pilot.is_pushed = self._checks.is_pushed(self.view)
         return self._pilot.command(now)
 
-    def _jump(self, now: Now, last: Now | None) -> Objection | None:
+    def _jump(self, now: Now, last: Now | None) -> SafetyViolation | None:
         """Say that a clock jumped between two ticks, None if none did."""
         if last is None:
             return None
@@ -258,27 +258,27 @@ class Playback:
         jump_sec = (now.ros_ns - last.ros_ns) / _NANOSECONDS - steady_sec
         if abs(jump_sec) > self.config.clock_tolerance_sec:
             self._pilot.drive.trusts_stamps = False
-            return Objection(reason=f'the clock jumped by {jump_sec:.2f} s')
+            return SafetyViolation(reason=f'the clock jumped by {jump_sec:.2f} s')
         if steady_sec < 0.0:
             self._pilot.drive.trusts_stamps = False
             self._pilot.shift_time(steady_sec)
-            return Objection(reason=f'time ran back by {-steady_sec:.2f} s')
+            return SafetyViolation(reason=f'time ran back by {-steady_sec:.2f} s')
         return None
 
-    def _objection(self, now: Now, last: Now | None) -> Objection | None:
+    def _violation(self, now: Now, last: Now | None) -> SafetyViolation | None:
         """Say what else forbids that the arm moves, None if nothing does."""
         gap_sec = 0.0 if last is None else now.steady_sec - last.steady_sec
         if gap_sec > self.config.horizon_sec and self.state in MOVING:
-            return Objection(reason=f'playback was asleep for {gap_sec:.2f} s')
-        objection = self._guards.objection(self.view, steady_sec=now.steady_sec, ros_ns=now.ros_ns)
+            return SafetyViolation(reason=f'playback was asleep for {gap_sec:.2f} s')
+        violation = self._checks.violation(self.view, steady_sec=now.steady_sec, ros_ns=now.ros_ns)
         if (
-            objection is None
+            violation is None
             and self._pilot.drive.motion is not None
             and self._pilot.drive.is_anchored
         ):
             point = self._pilot.drive.motion.state(now.steady_sec).positions_rad
-            objection = self._guards.deviation(self.view, point)
-        return objection
+            violation = self._checks.deviation(self.view, point)
+        return violation
 
     def _require(self, *states: PlaybackState) -> None:
         if self.state not in states:
@@ -293,10 +293,10 @@ class Playback:
 
     def _obstacle(self, now: Now) -> str | None:
         """Say why the arm must not begin to move, None if it may."""
-        objection = self._guards.objection(self.view, steady_sec=now.steady_sec, ros_ns=now.ros_ns)
-        if objection is not None:
-            return objection.reason
-        wrong_tool = self._guards.wrong_tool(self.view, steady_sec=now.steady_sec)
+        violation = self._checks.violation(self.view, steady_sec=now.steady_sec, ros_ns=now.ros_ns)
+        if violation is not None:
+            return violation.reason
+        wrong_tool = self._checks.wrong_tool(self.view, steady_sec=now.steady_sec)
         if wrong_tool is not None:
             return wrong_tool
         if self._pilot.gives_way or not self._pilot.rests(now):

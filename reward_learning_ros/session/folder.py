@@ -40,11 +40,11 @@ class SessionLock:
     share a network, and so a ROS domain, share it too, and the kernel frees it with the process.
 
     Attributes:
-        words: which session holds it.
+        text: which session holds it.
     """
 
-    def __init__(self, held: socket.socket, words: str) -> None:
-        self.words = words
+    def __init__(self, held: socket.socket, text: str) -> None:
+        self.text = text
         self._held = held
         self._answering = threading.Thread(target=self._answer, daemon=True)
         self._answering.start()
@@ -61,17 +61,17 @@ class SessionLock:
             while True:
                 asking, _ = self._held.accept()
                 with contextlib.suppress(OSError), asking:
-                    asking.sendall(f'{self.words} (process {os.getpid()})'.encode())
+                    asking.sendall(f'{self.text} (process {os.getpid()})'.encode())
 
 
 @contextlib.contextmanager
-def session_lock(domain: int, namespace: str, words: str) -> Iterator[SessionLock]:
+def session_lock(domain: int, namespace: str, text: str) -> Iterator[SessionLock]:
     """Let no other session run in a domain and namespace of this machine.
 
     Args:
         domain: ROS domain.
         namespace: Of the session's nodes; sessions in different ones run side by side.
-        words: Which session holds it, for the other one's refusal.
+        text: Which session holds it, for the other one's refusal.
 
     Raises:
         SessionRunningError: Another one runs.
@@ -88,7 +88,7 @@ def session_lock(domain: int, namespace: str, words: str) -> Iterator[SessionLoc
                 'ROS_DOMAIN_ID or --namespace'
             ) from error
         held.listen()
-        lock = SessionLock(held, words)
+        lock = SessionLock(held, text)
         try:
             yield lock
         finally:

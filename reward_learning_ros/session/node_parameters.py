@@ -211,7 +211,7 @@ class SessionRecorderParameters(Parameters):
     records_arm: bool = parameter(
         True,
         description='Whether the thousand samples a second of the arm are recorded too, so that '
-        'corrections can be found anew',
+        'corrections can be detected again',
     )
     controller: str = parameter(
         ARM_CONTROLLER, description='Joint trajectory controller whose commands are recorded'

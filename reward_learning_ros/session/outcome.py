@@ -214,7 +214,7 @@ def _end_of(recording: SessionRecording) -> SessionEnd | None:
 
 
 def _speed_of(content: dict[str, Any]) -> float:
-    """Return how many seconds of the recording passed in one of the wall's."""
+    """Return how many seconds of the recording passed in one on the wall clock."""
     arm = content['nodes'].get(_SIMULATED_ARM, {'parameters': {}})
     return float(arm['parameters'].get('speed', 1.0))
 
@@ -227,7 +227,7 @@ def pass_outcomes(
     Args:
         recording: The session.
         paths: How the arm follows the task that was done.
-        speed: How many seconds of the recording passed in one of the wall's.
+        speed: How many seconds of the recording passed in one on the wall clock.
     """
     by_plan: dict[int, list[Corrections]] = {}
     for record in recording.latest_corrections:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PACKAGE = 'reward_learning_ros'
 
-# How much of a log is read for a node's last words.
+# How much of a log is read for its tail.
 _TAIL_BYTES = 4096
 _LAST_LINES = 3
 _PR_SET_PDEATHSIG = 1
@@ -107,7 +107,7 @@ class NodeProcess:
         """Whether it was started and has not ended."""
         return self._process is not None and self._process.poll() is None
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         """Return the last lines of its log."""
         try:
             with self._log.open('rb') as file:

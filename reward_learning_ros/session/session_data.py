@@ -265,7 +265,7 @@ class HeardOfSession:
     participant: ParticipantStatus | None = None
 
 
-class PassTeller:
+class PassReporter:
     """Turns what is heard of a session into one line for each pass."""
 
     def __init__(self, paths: ToolPaths, seed: int = 0) -> None:

@@ -204,7 +204,7 @@ class SessionParameters(Parameters):
 
     @property
     def uses_simulated_time(self) -> bool:
-        """Whether the nodes follow the simulated arm's clock instead of the wall's."""
+        """Whether the nodes follow the simulated arm's clock instead of the wall clock."""
         return self.arm == SIMULATED and not self.realtime and not self.is_pulled_on_page
 
     @property

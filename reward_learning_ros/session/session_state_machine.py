@@ -511,7 +511,7 @@ class SessionMachine:
     def _situation(self) -> str:
         """Return the present state in words, with its reason."""
         reason = self._reason()
-        return f'the session is {self.state.words}' + (f': {reason}' if reason else '')
+        return f'the session is {self.state.text}' + (f': {reason}' if reason else '')
 
     def _reason(self) -> str:
         view, playback = self._view, self._view.playback

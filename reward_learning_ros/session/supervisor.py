@@ -81,13 +81,13 @@ def bringup_command(arguments: Mapping[str, str]) -> list[str]:
 
 
 # Ctrl-C must end everything within 5 s, this process too; what is recorded is safe at any moment.
-_HASTY_PLAYBACK_SEC = 1.0
-_HASTY_SEC = 1.5
-_HASTY_RECORDER_SEC = 1.0
+_INTERRUPTED_PLAYBACK_TIMEOUT_SEC = 1.0
+_INTERRUPTED_TIMEOUT_SEC = 1.5
+_INTERRUPTED_RECORDER_TIMEOUT_SEC = 1.0
 # A real arm's bringup ends several processes of its own, and deactivates what they activated.
-_BRINGUP_SEC = 8.0
-# At the end of a session nobody waits: each node may say its last words.
-_PATIENT_SEC = 10.0
+_BRINGUP_TIMEOUT_SEC = 8.0
+# At the end of a session nobody waits: each node may finish its work.
+_SHUTDOWN_TIMEOUT_SEC = 10.0
 # A node that dies again and again has a reason that a restart does not mend.
 _MAX_STARTS = 4
 # The exit code of a node whose configuration is refused.
@@ -95,7 +95,7 @@ _EXIT_USAGE = 2
 
 
 class NodeDiedError(RewardLearningError):
-    """A node died and cannot be started again; says its last words."""
+    """A node died and cannot be started again; says what its log ended with."""
 
 
 def may_start_again(exit_code: int, starts: int, name: str = '') -> bool:
@@ -157,7 +157,7 @@ class Supervisor:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.stop(is_hasty=error is not None)
+        self.stop(is_interrupted=error is not None)
 
     def poll(self) -> bool:
         """Look after the nodes; return whether the session has ended.
@@ -175,31 +175,44 @@ class Supervisor:
                 return True
             # What it had started must not work on beside the new one.
             process.kill()
-            words = process.last_words()
+            log_tail = process.log_tail()
             how = f'was killed by {_signal_name(-code)}' if code < 0 else f'ended with code {code}'
             if not may_start_again(code, process.starts, process.name):
                 if process.name == CONSOLE:
                     # A session needs no page.
-                    self._report(f'{process.name} {how} and stays away: {words}')
+                    self._report(f'{process.name} {how} and stays away: {log_tail}')
                     del self.processes[process.name]
                     break
-                raise NodeDiedError(f'{process.name} {how}: {words}')
-            self._report(f'{process.name} {how}; it is started again. Its last words: {words}')
+                raise NodeDiedError(f'{process.name} {how}: {log_tail}')
+            self._report(
+                f'{process.name} {how}; it is started again. Its log ended with: {log_tail}'
+            )
             process.start()
         return False
 
-    def stop(self, *, is_hasty: bool = True) -> None:
-        """End all nodes in their order; in haste, within four seconds without a real arm."""
+    def stop(self, *, is_interrupted: bool = True) -> None:
+        """End all nodes in their order.
+
+        Args:
+            is_interrupted: Whether somebody waits for it: then it takes at most four seconds, but
+                for the bringup of a real arm.
+        """
         with signals_held():
             ordered = (PLAYBACK, BRINGUP, RECORDER)
             others = [name for name in self.processes if name not in ordered]
-            self._end([PLAYBACK], _HASTY_PLAYBACK_SEC if is_hasty else _PATIENT_SEC)
+            if is_interrupted:
+                playback_sec = _INTERRUPTED_PLAYBACK_TIMEOUT_SEC
+                others_sec = _INTERRUPTED_TIMEOUT_SEC
+                recorder_sec = _INTERRUPTED_RECORDER_TIMEOUT_SEC
+            else:
+                playback_sec = others_sec = recorder_sec = _SHUTDOWN_TIMEOUT_SEC
+            self._end([PLAYBACK], playback_sec)
             if BRINGUP in self.processes:
                 # What playback sent last ends at rest; until then the controller must follow it.
                 time.sleep(self._settle_sec)
-                self._end([BRINGUP], _BRINGUP_SEC)
-            self._end(others, _HASTY_SEC if is_hasty else _PATIENT_SEC)
-            self._end([RECORDER], _HASTY_RECORDER_SEC if is_hasty else _PATIENT_SEC)
+                self._end([BRINGUP], _BRINGUP_TIMEOUT_SEC)
+            self._end(others, others_sec)
+            self._end([RECORDER], recorder_sec)
 
     def _end(self, names: Sequence[str], timeout_sec: float) -> None:
         processes = [self.processes[name] for name in names if name in self.processes]

@@ -57,7 +57,7 @@ class Scale:
         return round((self.high - self.low) / self.step) + 1
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """What is allowed, for an error message."""
         return f'must be {self.low:g} to {self.high:g} in steps of {self.step:g}'
 
@@ -192,7 +192,7 @@ class Questionnaire:
             answer = found.get(item.key)
             if answer is None:
                 if not item.is_optional:
-                    allowed = 'is missing' if item.scale is None else item.scale.words
+                    allowed = 'is missing' if item.scale is None else item.scale.text
                     raise AnswerError(self.name, item.key, answer, allowed)
             elif item.scale is None:
                 if not isinstance(answer, str) or len(answer) > MAX_TEXT:
@@ -203,7 +203,7 @@ class Questionnaire:
             else:
                 number = _number(answer)
                 if number is None or not item.scale.has(number):
-                    raise AnswerError(self.name, item.key, answer, item.scale.words)
+                    raise AnswerError(self.name, item.key, answer, item.scale.text)
                 yield item.key, f'{number:g}'
 
     def _value(self, score: Score, texts: Mapping[str, str]) -> float:

@@ -174,7 +174,7 @@ def test_a_reflex_of_the_arm_makes_playback_hold_until_recovery_and_resume(pair)
         return pair.playback.state is PlaybackState.FAULT
 
     pair.advance_until(in_fault)
-    pair.advance_until(lambda: 'reflex' in pair.playback.view.mode.words)
+    pair.advance_until(lambda: 'reflex' in pair.playback.view.mode.text)
     refused = pair.call(names.PLAYBACK_RESUME_SERVICE)
     assert not refused.success
     assert 'reflex' in refused.message

@@ -1,6 +1,6 @@
 """Typed lists for the kernels, made by functions that are compiled once and kept on disk.
 
-The methods of `numba.typed.List` are compiled in every process anew, which takes longer than the
+The methods of `numba.typed.List` are compiled again in every process, which takes longer than the
 whole inference.
 """
 

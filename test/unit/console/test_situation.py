@@ -214,7 +214,7 @@ def test_a_plan_that_is_not_shown_is_a_bad_light_with_its_reason():
     status = learned(1, 'a', quality={'max_r_hat': '1.0'}, reasons=('not reachable',))
     judgement = quality(Snapshot().with_inference(status))[0]
     assert judgement.grade is Grade.BAD
-    assert 'not reachable' in judgement.words
+    assert 'not reachable' in judgement.text
 
 
 def test_there_is_one_sentence_for_each_feature():

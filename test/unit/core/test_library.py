@@ -170,14 +170,14 @@ def write_other_numbers(path, recipe) -> None:
 @pytest.mark.parametrize(
     'harm', [damage_bytes, cut_short, write_nonsense, write_foreign, write_other_numbers]
 )
-def test_a_damaged_or_foreign_file_is_refused_and_built_anew(harm, tmp_path) -> None:
+def test_a_damaged_or_foreign_file_is_refused_and_built_again(harm, tmp_path) -> None:
     calls: list[int] = []
     load_or_build('pairs', RECIPE, building(calls), tmp_path)
     path = library_path('pairs', RECIPE, tmp_path)
     harm(path, RECIPE)
     with pytest.raises(DamagedLibraryError, match=str(path)):
         read_arrays(path, RECIPE)
-    with pytest.warns(LibraryWarning, match='built anew'):
+    with pytest.warns(LibraryWarning, match='built again'):
         again = load_or_build('pairs', RECIPE, building(calls), tmp_path)
     assert len(calls) == 2
     np.testing.assert_array_equal(again['features'], ARRAYS['features'])

@@ -17,7 +17,7 @@ DOMAIN = 100_000 + os.getpid()
 
 def test_a_second_session_is_refused_and_told_of_the_first():
     with session_lock(DOMAIN, '', 'pilot/p01') as lock:
-        lock.words = '/sessions/pilot/p01/003'
+        lock.text = '/sessions/pilot/p01/003'
         expected = (
             rf'domain {DOMAIN}: /sessions/pilot/p01/003 \(process {os.getpid()}\); end it, or '
             'take another ROS_DOMAIN_ID'

@@ -10,7 +10,7 @@ import pytest
 from reward_learning_ros import core
 from reward_learning_ros.interface import InferenceStatus, ParticipantStatus, SessionStatus
 from reward_learning_ros.learning import ToolPaths
-from reward_learning_ros.session.session_data import HeardOfSession, PassTeller, SessionData
+from reward_learning_ros.session.session_data import HeardOfSession, PassReporter, SessionData
 from reward_learning_ros.session.understanding import prior_of
 
 THETA = np.array([0.1, 0.1, 0.98, 0.1])
@@ -47,27 +47,27 @@ def heard_of(paths, *, passes, pushes, state='ready', learned='a', considered='a
 
 
 def test_a_pass_is_told_once_and_only_when_it_is_over(paths):
-    teller = PassTeller(paths)
-    assert teller.update(HeardOfSession()) == ''
-    assert teller.update(heard_of(paths, passes=0, pushes=0)) == ''
+    reporter = PassReporter(paths)
+    assert reporter.update(HeardOfSession()) == ''
+    assert reporter.update(heard_of(paths, passes=0, pushes=0)) == ''
     for state in ('playing', 'holding', 'inferring', 'concluding'):
-        assert teller.update(heard_of(paths, passes=1, pushes=3, state=state)) == ''
+        assert reporter.update(heard_of(paths, passes=1, pushes=3, state=state)) == ''
     # What was told last of the pass is not learned from yet.
-    assert teller.update(heard_of(paths, passes=1, pushes=3, considered='b')) == ''
-    line = teller.update(heard_of(paths, passes=1, pushes=3))
+    assert reporter.update(heard_of(paths, passes=1, pushes=3, considered='b')) == ''
+    line = reporter.update(heard_of(paths, passes=1, pushes=3))
     assert line.startswith('pass 1: 3 pushes, understood: ')
     assert 'Regret' not in line
-    assert teller.update(heard_of(paths, passes=1, pushes=3)) == ''
+    assert reporter.update(heard_of(paths, passes=1, pushes=3)) == ''
     # Pushes are those of the pass, also after others were undone.
-    assert 'pass 2: 1 push,' in teller.update(heard_of(paths, passes=2, pushes=4))
+    assert 'pass 2: 1 push,' in reporter.update(heard_of(paths, passes=2, pushes=4))
     undone = heard_of(paths, passes=3, pushes=3, learned='')
-    assert teller.update(undone) == 'pass 3: 0 pushes, understood: nothing yet'
+    assert reporter.update(undone) == 'pass 3: 0 pushes, understood: nothing yet'
 
 
 def test_regret_is_told_where_it_is_known(paths):
     participant = ParticipantStatus(state='watching', theta=THETA, beta=10.0)
-    teller = PassTeller(paths)
-    line = teller.update(heard_of(paths, passes=1, pushes=3, participant=participant))
+    reporter = PassReporter(paths)
+    line = reporter.update(heard_of(paths, passes=1, pushes=3, participant=participant))
     data = SessionData(task=paths.task, theta_star=THETA)
     assert line.endswith(f'Regret {data.initial_regret:.4f} (unasked {data.unasked_regret:.4f})')
     assert 'length matters much less than before' in line or 'takes a longer way' in line
