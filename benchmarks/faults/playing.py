@@ -16,7 +16,7 @@ from reward_learning_ros.arm.simulation_parameters import SIMULATED
 from reward_learning_ros.interface import Plan, PlaybackState
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import plan_to_message
-from reward_learning_ros.session.description import NodeDescription
+from reward_learning_ros.session.session_description import NodeDescription
 
 Array = NDArray[np.float64]
 

@@ -24,7 +24,7 @@ from std_msgs.msg import String
 
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.polling import SAMPLES_QOS, PolledSubscription
-from reward_learning_ros.session.description import NodeDescription
+from reward_learning_ros.session.session_description import NodeDescription
 
 FAULT_TOPIC = 'relay/fault'
 PREFIX = 'raw/'

@@ -25,7 +25,7 @@ from reward_learning_ros.nodes import names
 from reward_learning_ros.playback.configuration import (
     TrajectoryPlaybackParameters,
 )
-from reward_learning_ros.session.description import RECORDER
+from reward_learning_ros.session.session_description import RECORDER
 from tools.repeat import busy
 
 # How long a fault lasts; whatever waits for a node waits for less.

@@ -33,8 +33,13 @@ from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.playback.configuration import (
     TrajectoryPlaybackParameters,
 )
-from reward_learning_ros.session.description import CONDUCTOR, RECORDER, NodeDescription, begin
 from reward_learning_ros.session.node_parameters import EVERY_PASS
+from reward_learning_ros.session.session_description import (
+    CONDUCTOR,
+    RECORDER,
+    NodeDescription,
+    begin,
+)
 from reward_learning_ros.session.session_parameters import SessionParameters
 from reward_learning_ros.session.session_state_machine import ASKING
 from reward_learning_ros.tasks import load_task

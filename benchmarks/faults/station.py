@@ -32,8 +32,8 @@ from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import wrench_reading_to_message
 from reward_learning_ros.nodes.polling import PolledSubscription
 from reward_learning_ros.sensing.decoding import JointStateDecoder
-from reward_learning_ros.session.description import NodeDescription
 from reward_learning_ros.session.processes import NodeProcess, command_of, environment
+from reward_learning_ros.session.session_description import NodeDescription
 
 ARM = 'simulated_arm'
 PLAYBACK = 'trajectory_playback'

@@ -18,9 +18,9 @@ from reward_learning_ros.interface import Plan
 from reward_learning_ros.parameters import from_file
 from reward_learning_ros.recording.correction_table import read_csv
 from reward_learning_ros.recording.published_recordings import read_recording, trial_files
-from reward_learning_ros.session.description import describe
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.outcome import learning_parameters
+from reward_learning_ros.session.session_description import describe
 from reward_learning_ros.session.session_parameters import SessionParameters
 from reward_learning_ros.study.ledger import DONE, JOURNAL_FILE, PROTOCOL_FILE, Ledger
 from reward_learning_ros.study.protocol import Condition, Goal, Protocol

@@ -37,8 +37,8 @@ def run(options: argparse.Namespace) -> int:
         open_tokens,
         token_file_of,
     )
+    from reward_learning_ros.console.console_process import run as run_console
     from reward_learning_ros.console.opening import open_when_there
-    from reward_learning_ros.console.running import run as run_console
     from reward_learning_ros.session.processes import check_ros, environment
 
     config = from_arguments(ConsoleParameters, options)

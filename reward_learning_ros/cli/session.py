@@ -23,8 +23,8 @@ from reward_learning_ros.session.session_parameters import SessionParameters
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from reward_learning_ros.session.description import SessionDescription
     from reward_learning_ros.session.folder import SessionFolder
+    from reward_learning_ros.session.session_description import SessionDescription
 
 NAME = 'session'
 HELP = 'a session: play, be corrected, learn, show it'
@@ -85,9 +85,9 @@ def _run_nodes(
     given: SessionParameters, resume: Path | None, domain: int, console: Console
 ) -> SessionFolder:
     """Run the nodes of a session until it has ended, and return its folder."""
-    from reward_learning_ros.console.running import require_nicegui
-    from reward_learning_ros.session.description import begin
+    from reward_learning_ros.console.console_process import require_nicegui
     from reward_learning_ros.session.folder import session_lock
+    from reward_learning_ros.session.session_description import begin
     from reward_learning_ros.tasks import load_task
 
     who = f'{given.study}/{given.participant} in {Path(given.sessions).absolute()}'

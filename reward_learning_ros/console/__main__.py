@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reward_learning_ros.console.running import main
+from reward_learning_ros.console.console_process import main
 
 if __name__ == '__main__':
     raise SystemExit(main())

@@ -6,7 +6,7 @@ from typing import Any
 
 from launch_ros.parameter_descriptions import ParameterValue
 
-from reward_learning_ros.session.description import NodeDescription
+from reward_learning_ros.session.session_description import NodeDescription
 
 
 def launch_parameters(node: NodeDescription) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from reward_learning_ros.core.errors import InvalidInputError, RewardLearningErr
 from reward_learning_ros.session.node_parameters import CONSOLE
 
 if TYPE_CHECKING:
-    from reward_learning_ros.session.description import NodeDescription
+    from reward_learning_ros.session.session_description import NodeDescription
 
 PACKAGE = 'reward_learning_ros'
 

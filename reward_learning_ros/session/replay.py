@@ -10,9 +10,9 @@ from reward_learning_ros.learning.learning_parameters import (
     RewardInferenceParameters,
 )
 from reward_learning_ros.parameters import Parameters, from_mapping, parameter
-from reward_learning_ros.session.description import NodeDescription, SessionDescription
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.node_parameters import BagPlayerParameters
+from reward_learning_ros.session.session_description import NodeDescription, SessionDescription
 
 _INFERENCE = 'reward_inference'
 # Of the recorded node: its time, and where it went on from.

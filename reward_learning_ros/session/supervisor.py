@@ -21,16 +21,16 @@ from reward_learning_ros.parameters import from_mapping
 from reward_learning_ros.playback.configuration import (
     TrajectoryPlaybackParameters,
 )
-from reward_learning_ros.session.description import (
+from reward_learning_ros.session.folder import SessionFolder
+from reward_learning_ros.session.node_parameters import CONSOLE
+from reward_learning_ros.session.processes import NodeProcess, command_of
+from reward_learning_ros.session.session_description import (
     BRINGUP,
     CONDUCTOR,
     PLAYBACK,
     RECORDER,
     SessionDescription,
 )
-from reward_learning_ros.session.folder import SessionFolder
-from reward_learning_ros.session.node_parameters import CONSOLE
-from reward_learning_ros.session.processes import NodeProcess, command_of
 
 _PACKAGE = 'franka_bringup'
 

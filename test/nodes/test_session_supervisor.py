@@ -14,9 +14,9 @@ from reward_learning_ros.arm.franka import FrankaReleaseError
 from reward_learning_ros.playback.configuration import (
     TrajectoryPlaybackParameters,
 )
-from reward_learning_ros.session.description import NodeDescription, SessionDescription
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.processes import command_of, environment
+from reward_learning_ros.session.session_description import NodeDescription, SessionDescription
 from reward_learning_ros.session.supervisor import NodeDiedError, Supervisor
 
 DEADLINE_SEC = 60.0
@@ -106,7 +106,7 @@ def test_nodes_do_not_outlive_a_killed_supervisor(folder):
     code = (
         'import sys, time\n'
         'from pathlib import Path\n'
-        'from reward_learning_ros.session.description import *\n'
+        'from reward_learning_ros.session.session_description import *\n'
         'from reward_learning_ros.session.folder import SessionFolder\n'
         'from reward_learning_ros.session.supervisor import Supervisor\n'
         'node = NodeDescription(executable="session_conductor", name="session_conductor")\n'

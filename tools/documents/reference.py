@@ -18,7 +18,7 @@ _NAMES = ('names', 'arm_names')
 
 def parameters() -> str:
     """Return the parameters of a session and of each node, a table for each."""
-    from reward_learning_ros.session.description import PARAMETERS_OF_NODES
+    from reward_learning_ros.session.session_description import PARAMETERS_OF_NODES
     from reward_learning_ros.session.session_parameters import SessionParameters
 
     sections = [

@@ -8,6 +8,7 @@ import graphlib
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,17 @@ def test_below_the_nodes_there_is_no_ros(part):
     for path in files_of(part):
         wrong = {name.split('.')[0] for name in imported_modules(path)} & ROS
         assert not wrong, f'{path.relative_to(ROOT)} imports {sorted(wrong)}'
+
+
+def test_no_two_files_have_one_name():
+    # By its name alone a file is found. A command and a task have the names that users type.
+    conventional = {'__init__', '__main__'}
+    counts = Counter(path.stem for path in ROOT.rglob('*.py') if path.parent.name != 'cli')
+    twice = {name for name, count in counts.items() if count > 1} - conventional
+    assert not twice
+    commands = {path.stem for path in files_of('cli')} - conventional
+    tasks = {path.stem for path in files_of('tasks')}
+    assert commands & counts.keys() <= tasks
 
 
 def test_the_reader_of_imports_sees_all_of_them():

@@ -27,7 +27,6 @@ from reward_learning_ros.playback.configuration import (
 from reward_learning_ros.playback.preflight import check_thresholds
 from reward_learning_ros.recording.bag_writer import BagWriter
 from reward_learning_ros.recording.message_types import describe_topic
-from reward_learning_ros.session.description import begin, describe
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.node_parameters import (
     SessionConductorParameters,
@@ -35,6 +34,7 @@ from reward_learning_ros.session.node_parameters import (
 from reward_learning_ros.session.recorder_parameters import (
     CorrectionRecorderParameters,
 )
+from reward_learning_ros.session.session_description import begin, describe
 from reward_learning_ros.session.session_parameters import SessionParameters
 
 

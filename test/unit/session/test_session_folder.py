@@ -13,8 +13,8 @@ from reward_learning_ros.cli.doctor import DoctorParameters
 from reward_learning_ros.cli.recover import RecoverParameters
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import ParameterError, to_mapping
-from reward_learning_ros.session.description import begin
 from reward_learning_ros.session.folder import create_folder, open_folder, versions, write_whole
+from reward_learning_ros.session.session_description import begin
 from reward_learning_ros.session.session_parameters import SessionParameters
 
 
