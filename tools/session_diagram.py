@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from reward_learning_ros.interface import SessionState
-from reward_learning_ros.session.session_state_machine import TRANSITIONS, Event
+from reward_learning_ros.session.session_transitions import TRANSITIONS, Event
 from tools.pins import ROOT
 
 PAGE = ROOT / 'docs' / 'session.md'

@@ -23,8 +23,7 @@ from reward_learning_ros.session.outcome import learning_parameters
 from reward_learning_ros.session.session_description import describe
 from reward_learning_ros.session.session_parameters import SessionParameters
 from reward_learning_ros.study.ledger import DONE, JOURNAL_FILE, PROTOCOL_FILE, Ledger
-from reward_learning_ros.study.protocol import Condition, Goal, Protocol
-from reward_learning_ros.study.protocol_file import read_protocol
+from reward_learning_ros.study.protocol import Condition, Goal, Protocol, read_protocol
 from reward_learning_ros.study.tidy import SUMMARY_FILE, theta_rows, trial_rows
 from reward_learning_ros.tasks.task_files import check_task
 from tools.pins import ROOT

@@ -10,14 +10,18 @@ from nicegui import ui
 from reward_learning_ros.console.console_node import ConsoleNode
 from reward_learning_ros.console.launcher import SessionLauncher
 from reward_learning_ros.console.layout import begin_page, card, plain_button, text
-from reward_learning_ros.console.trials import session_of, studies
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import SessionState
-from reward_learning_ros.study.desk import mark_trial
+from reward_learning_ros.parameters import from_mapping
+from reward_learning_ros.parameters.shared import SIMULATED
+from reward_learning_ros.session.node_parameters import EVERY_PASS
+from reward_learning_ros.session.session_parameters import SessionParameters
+from reward_learning_ros.study.desk import mark_trial, session_values
 from reward_learning_ros.study.ledger import (
     ABORTED,
     DONE,
     EXCLUDED,
+    PROTOCOL_FILE,
     RUNNING,
     Ledger,
     TrialRecord,
@@ -139,3 +143,24 @@ async def _reason(state: str) -> str | None:
     answer = await dialog
     dialog.delete()
     return None if answer is None else str(answer)
+
+
+def studies(sessions: Path) -> list[str]:
+    """Return the names of the studies in a folder."""
+    return sorted(file.parent.name for file in sessions.glob(f'*/{PROTOCOL_FILE}'))
+
+
+def session_of(
+    ledger: Ledger, record: TrialRecord, sessions: Path, namespace: str = ''
+) -> SessionParameters:
+    """Return the session of a trial; where a person pulls a simulated arm, at their pace.
+
+    Raises:
+        InvalidInputError: The protocol says something that no session can do.
+    """
+    values = session_values(ledger, record, sessions)
+    config = from_mapping(SessionParameters, values | {'namespace': namespace})
+    if config.arm != SIMULATED or config.has_simulated_participant:
+        return config
+    person = {'realtime': True, 'consent': config.consent or EVERY_PASS}
+    return from_mapping(SessionParameters, values | person | {'namespace': namespace})

@@ -51,13 +51,12 @@ from reward_learning_ros.session.node_parameters import (
 )
 from reward_learning_ros.session.session_state_machine import (
     ASKING,
-    Action,
-    Event,
     Request,
     SessionMachine,
     SessionRefusedError,
     SessionView,
 )
+from reward_learning_ros.session.session_transitions import Action, Event
 
 INFERENCE = 'reward_inference'
 

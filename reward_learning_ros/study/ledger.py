@@ -14,20 +14,28 @@ from reward_learning_ros.core.errors import (
     RewardLearningError,
     UnknownNameError,
 )
-from reward_learning_ros.study.journal import Event, Journal, sync_directory
-from reward_learning_ros.study.journal_notes import (
+from reward_learning_ros.study.journal import (
     ANSWERED,
     CONSENTED,
     ENROLLED,
     TRIAL,
     Answered,
     Consent,
+    Event,
+    Journal,
     answered_in,
     consents_in,
     kept,
+    sync_directory,
 )
-from reward_learning_ros.study.protocol import Protocol, Trial, check_name, check_version
-from reward_learning_ros.study.protocol_file import protocol_text, read_protocol
+from reward_learning_ros.study.protocol import (
+    Protocol,
+    Trial,
+    check_name,
+    check_version,
+    protocol_text,
+    read_protocol,
+)
 
 PLANNED = 'planned'
 RUNNING = 'running'

@@ -32,7 +32,7 @@ from reward_learning_ros.nodes.conversions import (
 )
 from reward_learning_ros.nodes.session_conductor import SessionConductorNode
 from reward_learning_ros.playback.requests import MAX_REQUEST_AGE_SEC
-from reward_learning_ros.session.session_state_machine import Action
+from reward_learning_ros.session.session_transitions import Action
 
 
 class SlowPlayback(Node):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 def transitions() -> str:
     """Return what leads from each state to which other, as a Markdown table."""
-    from reward_learning_ros.session.session_state_machine import TRANSITIONS, Event
+    from reward_learning_ros.session.session_transitions import TRANSITIONS, Event
 
     lines = ['| from | event | to |', '| --- | --- | --- |']
     arrows: dict[tuple[str, str], list[str]] = {}

@@ -18,7 +18,12 @@ from tools.pins import ROOT
 PACKAGE = ROOT / 'reward_learning_ros'
 REMEDIES = ROOT / 'docs' / 'remedies.yaml'
 # Everything in these that is a sentence, or a part of one, may be shown to an operator.
-SPOKEN = ('playback', 'session/session_state_machine.py', 'arm/franka.py')
+SPOKEN = (
+    'playback',
+    'session/session_state_machine.py',
+    'session/session_transitions.py',
+    'arm/franka.py',
+)
 BASE_ERROR = 'RewardLearningError'
 GAP = '…'
 

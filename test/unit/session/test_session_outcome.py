@@ -34,11 +34,10 @@ from reward_learning_ros.recording.session_records import Heard, SessionRecordin
 from reward_learning_ros.session.folder import FolderWriteError, SessionFolder
 from reward_learning_ros.session.outcome import (
     conclude,
-    corrections_without_push,
     heard_by_learner,
-    pass_outcomes,
     playback_faults,
 )
+from reward_learning_ros.session.pass_outcomes import corrections_without_push, pass_outcomes
 from reward_learning_ros.session.understanding import SIZE_NAMES, meant_and_recorded, prior_of
 
 LEGACY = Path(__file__).parents[1] / 'recording' / 'data' / 'legacy_session'

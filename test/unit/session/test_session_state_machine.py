@@ -25,14 +25,12 @@ from reward_learning_ros.session.node_parameters import (
 from reward_learning_ros.session.session_state_machine import (
     ANSWER_TIMEOUT_SEC,
     ASKING,
-    TRANSITIONS,
-    Action,
-    Event,
     Request,
     SessionMachine,
     SessionRefusedError,
     SessionView,
 )
+from reward_learning_ros.session.session_transitions import TRANSITIONS, Action, Event
 from tools import session_diagram
 
 PERIOD_SEC = 0.1

@@ -11,8 +11,13 @@ from helpers.study_fixtures import small_protocol
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.study.desk import session_command, session_values
 from reward_learning_ros.study.ledger import Ledger
-from reward_learning_ros.study.protocol import Condition, Goal, balanced_latin_square
-from reward_learning_ros.study.protocol_file import protocol_text, read_protocol
+from reward_learning_ros.study.protocol import (
+    Condition,
+    Goal,
+    balanced_latin_square,
+    protocol_text,
+    read_protocol,
+)
 
 
 @pytest.mark.parametrize('size', range(1, 9))
