@@ -9,6 +9,7 @@ import numpy as np
 from reward_learning_ros.core.compiled import features_kernel
 from reward_learning_ros.core.domain import unit_vector
 from reward_learning_ros.core.grid import bind_table, table_kernel
+from reward_learning_ros.core.kernel_cache import numba
 from reward_learning_ros.core.motor_noise import reached_probability
 from reward_learning_ros.core.scenery import SceneObject
 from reward_learning_ros.core.task import Task, TrajectorySpace
@@ -19,9 +20,9 @@ BUTTON_RADIUS = 0.05
 OBSTACLE = (0.5, 0.05)
 
 
-@features_kernel
-def features(trajectory: np.ndarray, out: np.ndarray) -> None:
-    """Measure goal, button, obstacle and length as the published study does, in metres."""
+@numba.njit(inline='always')
+def measure(trajectory: np.ndarray, obstacle: tuple[float, float], out: np.ndarray) -> None:
+    """Fill `out` with goal and button as features, then distance of the obstacle and length."""
     last = trajectory.shape[0] - 1
     pressed = False
     nearest = np.inf
@@ -30,7 +31,7 @@ def features(trajectory: np.ndarray, out: np.ndarray) -> None:
         x, y, z = trajectory[i, 0], trajectory[i, 1], trajectory[i, 2]
         to_button = (x - BUTTON[0]) ** 2 + (y - BUTTON[1]) ** 2 + (z - BUTTON[2]) ** 2
         pressed |= to_button < BUTTON_RADIUS**2
-        nearest = min(nearest, (x - OBSTACLE[0]) ** 2 + (y - OBSTACLE[1]) ** 2)
+        nearest = min(nearest, (x - obstacle[0]) ** 2 + (y - obstacle[1]) ** 2)
         length += (
             (x - trajectory[i - 1, 0]) ** 2
             + (y - trajectory[i - 1, 1]) ** 2
@@ -42,23 +43,63 @@ def features(trajectory: np.ndarray, out: np.ndarray) -> None:
         + (trajectory[last, 2] - GOAL[2]) ** 2
     )
     out[1] = 0.25 if pressed else -0.25
-    out[2] = 1.5 * np.sqrt(nearest)
-    out[3] = -length
+    out[2] = np.sqrt(nearest)
+    out[3] = length
 
 
-@table_kernel
-def soft_features(table: np.ndarray, trajectory: np.ndarray, out: np.ndarray) -> None:
-    """Measure the same where a hand misses what it means by the noise in `table`.
+@numba.njit(inline='always')
+def soft_button(trajectory: np.ndarray, noise_m: float) -> float:
+    """Return the feature of the button where a hand misses what it means.
 
     Only the button switches. It stays unpressed if all waypoints miss it.
     """
-    features(trajectory, out)
     missed = 1.0
     for i in range(1, trajectory.shape[0]):
         x, y, z = trajectory[i, 0], trajectory[i, 1], trajectory[i, 2]
         to_button = (x - BUTTON[0]) ** 2 + (y - BUTTON[1]) ** 2 + (z - BUTTON[2]) ** 2
-        missed *= 1.0 - reached_probability(to_button, BUTTON_RADIUS, table[0], 3)
-    out[1] = 0.25 - 0.5 * missed
+        missed *= 1.0 - reached_probability(to_button, BUTTON_RADIUS, noise_m, 3)
+    return 0.25 - 0.5 * missed
+
+
+@features_kernel
+def features(trajectory: np.ndarray, out: np.ndarray) -> None:
+    """Measure goal, button, obstacle and length as the published study does, in metres."""
+    measure(trajectory, OBSTACLE, out)
+    out[2] = 1.5 * out[2]
+    out[3] = -out[3]
+
+
+@table_kernel
+def soft_features(table: np.ndarray, trajectory: np.ndarray, out: np.ndarray) -> None:
+    """Measure the same where a hand misses what it means by the noise in `table`."""
+    features(trajectory, out)
+    out[1] = soft_button(trajectory, table[0])
+
+
+def press_scene(obstacle: tuple[float, float]) -> tuple[SceneObject, ...]:
+    """Return goal, button and obstacle, the latter at (x, y)."""
+    return (
+        SceneObject(
+            name='goal',
+            shape='sphere',
+            position=np.array(GOAL),
+            size=np.full(3, 0.04),
+            role='goal',
+        ),
+        SceneObject(
+            name='button',
+            shape='cylinder',
+            position=np.array([BUTTON[0], BUTTON[1], BUTTON[2] / 2]),
+            size=np.array([2 * BUTTON_RADIUS, 2 * BUTTON_RADIUS, BUTTON[2]]),
+        ),
+        SceneObject(
+            name='obstacle',
+            shape='cylinder',
+            position=np.array([*obstacle, 0.25]),
+            size=np.array([0.06, 0.06, 0.5]),
+            role='obstacle',
+        ),
+    )
 
 
 def make_task() -> Task:
@@ -78,28 +119,7 @@ def make_task() -> Task:
             'goal_obstacle': unit_vector(1.0, 0.0, 0.85, 0.0),
             'goal': unit_vector(1.0, 0.0, 0.0, 0.0),
         },
-        scene=(
-            SceneObject(
-                name='goal',
-                shape='sphere',
-                position=np.array(GOAL),
-                size=np.full(3, 0.04),
-                role='goal',
-            ),
-            SceneObject(
-                name='button',
-                shape='cylinder',
-                position=np.array([BUTTON[0], BUTTON[1], BUTTON[2] / 2]),
-                size=np.array([2 * BUTTON_RADIUS, 2 * BUTTON_RADIUS, BUTTON[2]]),
-            ),
-            SceneObject(
-                name='obstacle',
-                shape='cylinder',
-                position=np.array([*OBSTACLE, 0.25]),
-                size=np.array([0.06, 0.06, 0.5]),
-                role='obstacle',
-            ),
-        ),
+        scene=press_scene(OBSTACLE),
     )
 
 

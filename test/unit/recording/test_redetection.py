@@ -145,14 +145,14 @@ def test_robot_states_are_decoded_by_the_definition_in_the_bag(
     with Writer(tmp_path / 'bag', version=8, storage_plugin=StoragePlugin.MCAP) as writer:
         connections = {
             part: writer.add_connection(
-                f'/my_robot/{PARTS[part].topic}', PARTS[part].type_name, typestore=store
+                f'/my_robot/{PARTS[part].name}', PARTS[part].type_name, typestore=store
             )
             for part in (PLAN_PART, STATUS)
         }
         type_name = PARTS[ROBOT_STATE].type_name
         definition = None if has_definition else {'msgdef': '', 'rihs01': 'none'}
         state = writer.add_connection(
-            f'/my_robot/{PARTS[ROBOT_STATE].topic}',
+            f'/my_robot/{PARTS[ROBOT_STATE].name}',
             type_name,
             **(definition or {'typestore': store}),
         )
