@@ -66,12 +66,11 @@ def code_lines(source: str) -> list[Line]:
     """Return the lines that count: code without imports and docstrings, closing brackets aside."""
     left_out: set[int] = set()
     for node in ast.walk(ast.parse(source)):
-        is_docstring = (
+        if isinstance(node, (ast.Import, ast.ImportFrom)) or (
             isinstance(node, ast.Expr)
             and isinstance(node.value, ast.Constant)
             and isinstance(node.value.value, str)
-        )
-        if is_docstring or isinstance(node, (ast.Import, ast.ImportFrom)):
+        ):
             left_out.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     tokens: dict[int, list[str]] = defaultdict(list)
     excused: set[int] = set()
