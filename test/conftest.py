@@ -20,21 +20,17 @@ else:
 # As a session's nodes do (`session.processes.environment`).
 os.environ.setdefault('FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4')
 
-# Twenty seconds of processor time or more each, the longest first; then whole folders.
+# Half a minute or more each, the longest first; then whole folders.
 LONGEST = (
-    'test_session.py',
     'test_session_recovery.py',
+    'test_session.py',
     'test_motion_faults.py',
-    'test_session_teleoperated.py',
-    'test_playback_safety.py',
     'test_environment_making.py',
+    'test_playback_safety.py',
+    'test_session_teleoperated.py',
+    'test_console_page.py',
+    'test_doctor_arm.py',
     'test_consent.py',
-    'test_participant.py',
-    'test_playback.py',
-    'test_playback_plans.py',
-    'test_guided_arm.py',
-    'test_accuracy.py',
-    'test_kernel_cache.py',
 )
 PARTS = ('system', 'nodes', 'unit')
 
@@ -55,15 +51,28 @@ def pytest_xdist_auto_num_workers(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the files that take longest: the many short ones then fill what is left."""
-    items.sort(key=lambda item: _rank(item.path))
+    """Begin with the files that take longest: the many short ones then fill what is left.
+
+    Tests of nodes mostly wait and unit tests compute: files of both take turns.
+    """
+    paths = list(dict.fromkeys(item.path for item in items))
+    parts = {name: [path for path in paths if _part(path) == name] for name in PARTS}
+    ranks = {
+        path: (part, (number + 0.5) / len(files))
+        for part, files in enumerate(parts.values())
+        for number, path in enumerate(files)
+    }
+    items.sort(key=lambda item: _rank(item.path, *ranks[item.path]))
 
 
-def _rank(path):
+def _part(path):
+    return next((name for name in PARTS if name in path.parts), PARTS[-1])
+
+
+def _rank(path, part, share):
     if path.name in LONGEST:
-        return LONGEST.index(path.name)
-    part = next((name for name in PARTS if name in path.parts), PARTS[-1])
-    return len(LONGEST) + PARTS.index(part)
+        return 0, LONGEST.index(path.name)
+    return min(part, 1) + 1, share
 
 
 def pytest_configure(config):

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -71,10 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Look, print, and return 0 only if a session could start."""
     config = from_arguments(DoctorParameters, options)
-    inspected, failure = inspect(config)
-    found = examine(config, inspected, failure)
-    if inspected is not None and config.arm == FRANKA:
-        found += preflight(config)
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        # Both mostly listen: they do so at the same time.
+        checks = beside.submit(preflight, config) if config.arm == FRANKA else None
+        inspected, failure = inspect(config)
+        found = examine(config, inspected, failure)
+        if inspected is not None and checks is not None:
+            found += checks.result()
     contacts: dict[str, Any] = {}
     if config.record > 0.0:
         recorded, contacts = record_contacts(config)

@@ -90,13 +90,6 @@ def test_the_doctor_says_that_the_ros_of_the_tests_works(environment):
     assert report['ready'] == all(item['state'] != 'missing' for item in report['findings'])
 
 
-def test_the_doctor_says_no_to_a_real_arm_that_is_not_there(environment):
-    done = run(environment, 'doctor', '--arm', 'franka', '--seconds', '0.1', '--namespace', 'fr3')
-    assert done.returncode == 1
-    assert 'MISSING  /fr3/franka_robot_state_broadcaster/current_pose' in done.stdout
-    assert 'cannot start' in done.stdout
-
-
 def test_the_doctor_says_no_to_a_middleware_that_is_not_there(environment):
     environment = {**environment, 'RMW_IMPLEMENTATION': 'rmw_imagined_cpp'}
     done = run(environment, 'doctor', '--json', '--seconds', '0.1')

@@ -11,6 +11,8 @@ import pytest
 from helpers.arm_process import DEADLINE_SEC, running_arm
 from helpers.domains import claimed_domain
 
+from reward_learning_ros.nodes import names
+
 pytestmark = pytest.mark.timeout(600)
 
 
@@ -36,6 +38,7 @@ def test_preflight_is_part_of_the_doctor_for_a_franka():
         without, code = findings_of(environment)
         assert code == 1
         assert without['command topic']['blocks']
+        assert without[f'/{names.CURRENT_POSE_TOPIC}']['state'] == 'missing'
         with running_arm(environment):
             found, _ = findings_of(environment)
         # Rates depend on what else the machine does; whether the arm listens does not.
