@@ -24,10 +24,12 @@ NODES = (
     'reward_inference',
     'trajectory_playback',
 )
-# It ends only when it is told to.
+# It ends only when it is told to. Every fifth state leaves the machine time for the rest.
 ENDLESS = """\
 /session_conductor:
   ros__parameters: {quiet_pass_accepts: false, max_passes: 1000, max_corrections: 0}
+/simulated_arm:
+  ros__parameters: {convenience_publish_rate: 200}
 """
 # A pass long enough to notice in its middle that somebody is missing.
 OPTIONS = ('--speed', '1', '--parameters-file', 'endless.yaml')

@@ -24,8 +24,13 @@ RELEASED = Joy(axes=[0.0] * 5, buttons=[0] * 5)
 # Seconds of the plan during which it is pushed.
 PUSHES = ((1.0, 2.5), (4.0, 5.5))
 FULL_SPEED_M_S = TeleoperationParameters().axis_speeds_m_s[0]
-# What comes late on a busy machine is no lost device.
-PATIENT = '/correction_recorder:\n  ros__parameters: {device_timeout_sec: 5.0}\n'
+# What comes late on a busy machine is no lost device, and every fifth state leaves it more time.
+PATIENT = """\
+/correction_recorder:
+  ros__parameters: {device_timeout_sec: 5.0}
+/simulated_arm:
+  ros__parameters: {convenience_publish_rate: 200}
+"""
 
 
 @pytest.fixture
