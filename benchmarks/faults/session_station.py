@@ -279,6 +279,8 @@ class SessionStation(Station):
         return (
             self.session is not None
             and self.session.state in _ANSWERS
+            # A node that was killed is still away.
+            and not self.session.reason.startswith('waiting for')
             and self.playback is not None
             and (not self.playback.not_ready or self.playback.is_too_far)
             and self.has_rested(0.3)
