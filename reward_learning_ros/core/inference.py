@@ -16,7 +16,13 @@ from reward_learning_ros.core.cores import available_cores
 from reward_learning_ros.core.domain import BOX, ThetaDomain
 from reward_learning_ros.core.errors import CancelledError, UnknownNameError
 from reward_learning_ros.core.human_model import ZERO, Evidence, HumanModel, gather_evidence
-from reward_learning_ros.core.posterior import Posterior, bulk_sample_size, rank_r_hat
+from reward_learning_ros.core.posterior import (
+    MAX_R_HAT,
+    MIN_ESS,
+    Posterior,
+    bulk_sample_size,
+    rank_r_hat,
+)
 from reward_learning_ros.core.samplers.base import Chain, Problem, Sampler, Settings
 from reward_learning_ros.core.samplers.double_mh import DoubleMH
 from reward_learning_ros.core.samplers.library_evidence import gather_library_evidence
@@ -213,11 +219,16 @@ class Inference:
                 self._advance(executor, settings.batch)
                 progress = self._progress()
                 yield progress
-                converged = (
-                    progress.ess >= settings.target_ess and progress.r_hat <= settings.target_r_hat
-                )
-                if converged or progress.draws >= settings.max_draws:
+                if self._is_enough(progress) or progress.draws >= settings.max_draws:
                     break
+
+    def _is_enough(self, progress: Progress) -> bool:
+        settings = self.settings
+        if progress.ess >= settings.target_ess and progress.r_hat <= settings.target_r_hat:
+            return True
+        is_trusted = progress.ess >= MIN_ESS and progress.r_hat <= MAX_R_HAT
+        enough_draws = settings.enough_draws
+        return is_trusted and enough_draws is not None and progress.draws >= enough_draws
 
     def posterior(self) -> Posterior:
         """Return the posterior as it is now."""

@@ -25,14 +25,16 @@ PASS_MODEL: Mapping[str, Any] = MappingProxyType(
 
 # How hard to work between two passes. On Reach one random pass in twenty delivers, and fewer with
 # silence in it: with a quarter of these seeds, or steps, the mean of θ moved by its whole spread
-# from seed to seed, and β was found twice too large.
+# from seed to seed, and β was found twice too large. Where chains mix badly a few seconds more are
+# better than a pass from which nothing follows: of an untrusted posterior no plan is shown.
 PASS_SETTINGS = Settings(
     warmup=240,
     batch=125,
     thin=3,
     target_ess=100.0,
     target_r_hat=1.02,
-    max_draws=500,
+    max_draws=8000,
+    enough_draws=1000,
     ensemble=EnsembleSize(seeds=16384, members=96, anneal_steps=48),
 )
 

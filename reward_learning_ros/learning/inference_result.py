@@ -176,6 +176,7 @@ def _settings(parameters: LearningParameters, longest: int) -> core.Settings:
         'target_ess': parameters.target_ess,
         'target_r_hat': parameters.target_r_hat,
         'max_draws': parameters.max_draws,
+        'enough_draws': core.PASS_SETTINGS.enough_draws,
     }
     if parameters.human_model == PASS:
         return dataclasses.replace(core.PASS_SETTINGS, **wanted)

@@ -75,8 +75,9 @@ class LearningParameters(Parameters):
         maximum=1.05,
     )
     max_draws: int = parameter(
-        1000,
-        description='Draws of each chain at which sampling ends, converged or not',
+        8000,
+        description='Draws of each chain at which sampling ends, converged or not; from 1000 on '
+        'it ends as soon as the posterior can be trusted',
         minimum=8,
         maximum=1_000_000,
     )

@@ -46,6 +46,8 @@ class Settings:
         batch: Draws of each chain between two looks at the caller and at convergence.
         thin: Outer steps for each draw that is kept.
         max_draws: Draws of each chain at which a run ends, converged or not.
+        enough_draws: Draws of each chain at which a run ends if its R̂ and effective draws are such
+            that they are trusted, though not on target; None asks for the target.
         target_ess: Effective draws of every component at which a run ends.
         target_r_hat: R̂ of every component at which a run may end.
         auxiliary_start: Where an auxiliary starts: `ensemble` (jumps), `carried` (where the one
@@ -66,6 +68,7 @@ class Settings:
     batch: int = 250
     thin: int = 4
     max_draws: int = 20000
+    enough_draws: int | None = None
     target_ess: float = 400.0
     target_r_hat: float = 1.01
     auxiliary_start: str = 'ensemble'
@@ -84,6 +87,8 @@ class Settings:
             whole_number(getattr(self, name), name, 0)
         for name in ('batch', 'max_draws'):
             whole_number(getattr(self, name), name, 8)
+        if self.enough_draws is not None:
+            whole_number(self.enough_draws, 'enough_draws', 8)
         positive_number(self.target_ess, 'target_ess')
         positive_number(self.target_r_hat, 'target_r_hat')
         if self.auxiliary_start not in STARTS:

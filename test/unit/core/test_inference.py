@@ -14,6 +14,7 @@ from reward_learning_ros.core.errors import (
     RewardLearningError,
     UnknownNameError,
 )
+from reward_learning_ros.core.posterior import MAX_R_HAT, MIN_ESS
 
 
 def own_task(features, **changes):
@@ -96,6 +97,29 @@ def test_stopping_early_keeps_what_there_is(quick, corrections_of):
         should_stop=lambda: len(drawn) >= 2,
     )
     assert posterior.chains.shape[1] == 2 * settings.batch
+
+
+def test_enough_draws_end_a_run_once_they_are_trusted(quick, corrections_of):
+    task = core.load_task('cup')
+    # More effective draws than there can be: without `enough_draws` only the last draw ends it.
+    settings = replace(quick, batch=40, thin=8, target_ess=1e9, max_draws=4000, enough_draws=80)
+    seen = []
+
+    def told(progress):
+        if progress.stage == 'sampling':
+            seen.append((progress.draws, progress.ess >= MIN_ESS and progress.r_hat <= MAX_R_HAT))
+
+    given = {'method': 'ignore', 'seed': 1}
+    posterior = core.infer(
+        task, corrections_of(task), settings=settings, on_progress=told, **given
+    )
+    trusted = [draws for draws, is_trusted in seen if is_trusted and draws >= 80]
+    assert posterior.chains.shape[1] == trusted[0] == seen[-1][0] < settings.max_draws
+    # Untrusted ones go on to the end.
+    few = replace(settings, batch=8, enough_draws=8, max_draws=16)
+    untrusted = core.infer(task, corrections_of(task), settings=few, **given)
+    assert untrusted.sampling_warnings
+    assert untrusted.chains.shape[1] == 16
 
 
 def test_stopping_before_the_first_draw_is_said(quick, corrections_of):
