@@ -17,6 +17,7 @@ from geometry_msgs.msg import WrenchStamped
 from benchmarks.faults.consent_rule import SWING_SEC, ConsentRule, UnwantedMotion, Withdrawal
 from benchmarks.faults.station import (
     ARM,
+    DEADLINE_SEC,
     PLAYBACK,
     Station,
     StuckError,
@@ -259,28 +260,31 @@ class SessionStation(Station):
         return self.mode is RobotMode.MOVE
 
     def set_in_motion(self, rng: np.random.Generator) -> None:
-        """Consent once to what the session waits for.
+        """Consent to what the session waits for; who is refused reads why, and asks again.
 
         Raises:
-            StuckError: It is not taken, although the session said that it waits for it.
+            StuckError: No consent was taken in time, although the session said that it waits.
         """
-        self.wait_until(lambda: self._is_ready and not self._asked, 'a session that waits')
-        assert self.session is not None
-        event = str(rng.choice(_ANSWERS[self.session.state]))
-        self.wait_until(self.client(CONSENTS[event]).service_is_ready, CONSENTS[event])
+        deadline = time.monotonic() + DEADLINE_SEC
         before, refused = len(self.rule.consents_sec), self.refusals.copy()
-        self.happen(event)
-        self.wait_until(lambda: not self._asked, f'an answer to {event}')
-        if len(self.rule.consents_sec) == before:
-            raise StuckError(f'{event} is refused: {dict(self.refusals - refused)}')
+        while True:
+            self.wait_until(lambda: self._is_ready and not self._asked, 'a session that waits')
+            assert self.session is not None
+            event = str(rng.choice(_ANSWERS[self.session.state]))
+            self.wait_until(self.client(CONSENTS[event]).service_is_ready, CONSENTS[event])
+            self.happen(event)
+            self.wait_until(lambda: not self._asked, f'an answer to {event}')
+            if len(self.rule.consents_sec) > before:
+                return
+            if time.monotonic() > deadline:
+                raise StuckError(f'no consent is taken: {dict(self.refusals - refused)}')
+            self.spin(WATCHED_SEC)
 
     @property
     def _is_ready(self) -> bool:
         return (
             self.session is not None
             and self.session.state in _ANSWERS
-            # A node that was killed is still away.
-            and not self.session.reason.startswith('waiting for')
             and self.playback is not None
             and (not self.playback.not_ready or self.playback.is_too_far)
             and self.has_rested(0.3)
