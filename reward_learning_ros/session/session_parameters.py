@@ -131,12 +131,14 @@ class SessionParameters(Parameters):
         choices=('', *CONSENTS),
     )
     seed: int = parameter(0, description='Seed of all random numbers', minimum=0)
-    realtime: bool = parameter(
-        False, description='Whether the simulated arm moves no faster than a real one'
+    realtime: bool | None = parameter(
+        None,
+        description='Whether the simulated arm moves no faster than a real one; unset, it does so '
+        'if a person corrects',
     )
     speed: float = parameter(
         4.0,
-        description='Simulated seconds per second, unless it is real time',
+        description='Simulated seconds per second, unless the session runs in real time',
         minimum=0.1,
         maximum=100.0,
     )
@@ -205,7 +207,9 @@ class SessionParameters(Parameters):
     @property
     def uses_simulated_time(self) -> bool:
         """Whether the nodes follow the simulated arm's clock instead of the wall clock."""
-        return self.arm == SIMULATED and not self.realtime and not self.is_pulled_on_page
+        if self.arm != SIMULATED or self.is_pulled_on_page:
+            return False
+        return self.has_simulated_participant if self.realtime is None else not self.realtime
 
     @property
     def is_pulled_on_page(self) -> bool:

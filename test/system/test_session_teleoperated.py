@@ -46,7 +46,7 @@ def test_what_a_person_teleoperates_in_a_pass_is_learned_after_it_and_accepted(s
     (tmp_path / 'patient.yaml').write_text(PATIENT)
     session.start(
         # As fast as a person: a push is over when the stick is let go, and must not be missed.
-        *('--speed', '1'),
+        *('--no-realtime', '--speed', '1'),
         *('--participant-model', 'human', '--correction-source', JOY),
         *('--parameters-file', str(tmp_path / 'patient.yaml')),
     )

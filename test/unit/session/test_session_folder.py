@@ -157,3 +157,13 @@ def test_a_real_arm_needs_a_real_person():
     assert not SessionParameters(arm='franka', participant_model='human').uses_simulated_time
     with pytest.raises(ParameterError, match='robot_ip'):
         SessionParameters(robot_ip='10.0.0.1')
+
+
+def test_a_person_has_real_time_unless_they_are_told_otherwise():
+    person = {'participant_model': 'human'}
+    assert not SessionParameters(**person).uses_simulated_time
+    assert SessionParameters(**person, realtime=False).uses_simulated_time
+    assert SessionParameters().uses_simulated_time
+    assert not SessionParameters(realtime=True).uses_simulated_time
+    # The mouse on the page is a hand: it is never faster than one.
+    assert not SessionParameters(**person, realtime=False, console=True).uses_simulated_time
