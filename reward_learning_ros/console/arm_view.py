@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from nicegui import ui
 from nicegui.element import Element
 
 # Registers the bundle with three.js that this component imports; it is part of NiceGUI's wheel.
@@ -14,12 +15,20 @@ from nicegui.events import GenericEventArguments
 
 from reward_learning_ros.arm.chain import transform_of
 from reward_learning_ros.arm.description import ArmDescription, Capsule, Cuboid, Origin, Shape
+from reward_learning_ros.console.layout import text
 from reward_learning_ros.console.snapshot import Drawing
 from reward_learning_ros.interface import Plan
 
 # Below this the eye sees no difference, and nothing is sent.
 _SAME_RAD = 2e-4
 _SAME_N = 0.2
+_LEGEND = (
+    ('plan now', '#2563eb'),
+    ('plan before', '#94a3b8'),
+    ('what they have in mind', '#16a34a'),
+    ('corrections', '#dc2626'),
+    ('force', '#d97706'),
+)
 
 
 class ArmView(Element, component='assets/arm_view.js'):  # type: ignore[call-arg]  # not seen
@@ -130,6 +139,15 @@ class ArmView(Element, component='assets/arm_view.js'):  # type: ignore[call-arg
         for name in ('plan', 'previous', 'ideal'):
             if f'path{name}' in self._shown:
                 self.run_method('show', 'path', self._shown[f'path{name}'], name)
+
+
+def build_legend() -> None:
+    """Say what the colours of lines and arrows mean."""
+    with ui.element('div').classes('rl-legend'):
+        for words, color in _LEGEND:
+            with ui.element('span').classes('rl-key'):
+                ui.element('span').classes('rl-swatch').style(f'background: {color}')
+                text(words, '')
 
 
 def arm_for_page(description: ArmDescription) -> dict[str, Any]:

@@ -29,12 +29,14 @@ from reward_learning_ros.arm.chain import LinkFrames
 from reward_learning_ros.arm.description import franka_arm
 from reward_learning_ros.console.facts import FactsOfSession
 from reward_learning_ros.console.heard import drawing_of, event_of
+from reward_learning_ros.console.history import History, find_history
 from reward_learning_ros.console.meaning import find_prior
 from reward_learning_ros.console.pull import Pull, PullForce
 from reward_learning_ros.console.situation import Act
-from reward_learning_ros.console.snapshot import SessionFacts, Snapshot
+from reward_learning_ros.console.snapshot import LogEvent, SessionFacts, Snapshot
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.interface import (
+    Level,
     OperatorMark,
     ThetaSummary,
     diagnostic_from_message,
@@ -73,12 +75,14 @@ class ConsoleNode(Node):
     Attributes:
         config: of the console.
         snapshot: all that was heard so far.
+        changes: how often it was replaced, but for where the arm is and what force it feels.
     """
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__(CONSOLE, context=context)
         self.config = declare(self, ConsoleParameters)
         self.snapshot = Snapshot()
+        self.changes = 0
         self._steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._lock = threading.Lock()
         self._pull = Pull()
@@ -102,8 +106,9 @@ class ConsoleNode(Node):
         # Not `_clients`, which is rclpy's own.
         self._trigger_clients = {act: self.create_client(Trigger, act.value) for act in Act}
         self._facts = FactsOfSession(self, self._on_facts)
-        # Found in a thread of its own; only callbacks of this node change the snapshot.
+        # Found in threads of their own; only callbacks of this node change the snapshot.
         self._found_prior: SimpleQueue[ThetaSummary] = SimpleQueue()
+        self._found_history: SimpleQueue[History] = SimpleQueue()
         self.create_timer(
             1.0 / self.config.update_rate, self._look_at_arm, clock=self._steady_clock
         )
@@ -266,6 +271,7 @@ class ConsoleNode(Node):
                 return
             if snapshot is not None:
                 self.snapshot = snapshot
+                self.changes += 1
 
         self.create_subscription(message_type, topic, on_message, qos)
 
@@ -277,32 +283,50 @@ class ConsoleNode(Node):
 
     def _on_beat(self, message: String) -> Snapshot:
         name, _, start = message.data.partition(' ')
-        if self.snapshot.starts.get(name) != start:
+        snapshot = self.snapshot
+        before = snapshot.starts.get(name)
+        if before != start:
             self._facts.forget()
-        return self.snapshot.with_beat(name, start, time.monotonic())
+        if before not in (None, start):
+            event = LogEvent(
+                time_sec=time.time(), level=Level.WARN, node=name, text='was started again'
+            )
+            snapshot = snapshot.with_event(event)
+        return snapshot.with_beat(name, start, time.monotonic())
 
     def _on_facts(self, facts: SessionFacts) -> None:
         before = self.snapshot.facts
         self.snapshot = self.snapshot.with_facts(facts)
+        self.changes += 1
         if facts.task and (facts.task != before.task or self.snapshot.prior is None):
             find_prior(facts.task, self._found_prior.put)
+        if facts.bag and facts.bag != before.bag:
+            # It may have gone on for long before this console was started.
+            find_history(facts.bag, self.get_namespace(), self._found_history.put)
 
-    def _take_prior(self) -> None:
+    def _take_found(self) -> None:
         while not self._found_prior.empty():
             self.snapshot = replace(self.snapshot, prior=self._found_prior.get())
+            self.changes += 1
+        while not self._found_history.empty():
+            found = self._found_history.get()
+            self.snapshot = self.snapshot.with_history(found.bag, found.learned, found.plans)
+            self.changes += 1
 
     def _look_around(self) -> None:
         self._facts.ask()
-        self._take_prior()
+        self._take_found()
         # Ours is not counted: it publishes there.
         is_simulated = self.count_subscribers(arm_names.PERSON_WRENCH_TOPIC) > 0
         if is_simulated != self.snapshot.is_arm_simulated:
             self.snapshot = replace(self.snapshot, is_arm_simulated=is_simulated)
+            self.changes += 1
 
     def _look_at_arm(self) -> None:
         changes: dict[str, Any] = {}
         if (joints := self._taken_joints()) is not None:
             changes['joints_rad'] = joints
+            changes['arm_heard_sec'] = time.monotonic()
         if (data := self._wrench.take()) and self.snapshot.joints_rad is not None:
             force = deserialize_message(data[-1][0], WrenchStamped).wrench.force
             changes['force_n'] = (force.x, force.y, force.z)
@@ -326,7 +350,7 @@ class ConsoleNode(Node):
             return
         now_sec = time.monotonic()
         if (joints := self._taken_joints()) is not None:
-            self.snapshot = replace(self.snapshot, joints_rad=joints)
+            self.snapshot = replace(self.snapshot, joints_rad=joints, arm_heard_sec=now_sec)
         assert self.snapshot.joints_rad is not None
         with self._lock:
             if self._pull.is_over(now_sec):

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from reward_learning_ros.console.snapshot import LearnedTheta, SessionFacts, Snapshot
-from reward_learning_ros.core.errors import InvalidInputError
-from reward_learning_ros.interface import ThetaSummary
+from reward_learning_ros.console.heard import drawing_of
+from reward_learning_ros.console.history import last_until, learned_until, until
+from reward_learning_ros.console.snapshot import Drawing, SessionFacts, Snapshot, Vector
+from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
+from reward_learning_ros.interface import (
+    Plan,
+    RecorderStatus,
+    ThetaSummary,
+    plan_from_message,
+    recorder_status_from_message,
+)
+from reward_learning_ros.interface import topics as table
 from reward_learning_ros.recording.bag_reader import BagReader
 from reward_learning_ros.recording.session_records import (
     Heard,
     SessionRecording,
     read_session,
 )
-from reward_learning_ros.recording.session_topics import JOINTS, PARTS
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.understanding import prior_of
-
-_R = TypeVar('_R')
 
 # More of it the eye does not see.
 _STEP_NS = 50_000_000
@@ -77,9 +81,9 @@ class FinishedSession:
             trial=folder.path.name,
         )
         self._prior: ThetaSummary = prior_of(load_task(config.task))
-        self._joints = _joints(folder.bag, config.namespace, config.joint_prefix)
+        self._shown = _read_shown(folder.bag, config.namespace, config.joint_prefix)
         times = [
-            *(time_ns for time_ns, _ in self._joints),
+            *(heard.time_ns for heard in self._shown.joints),
             *(heard.time_ns for heard in self._recording.session),
         ]
         if not times:
@@ -99,57 +103,75 @@ class FinishedSession:
     def at(self, time_sec: float) -> Snapshot:
         """Return what was known so many seconds after its begin."""
         time_ns = self.begin_ns + round(time_sec * 1e9)
-        recording = self._recording
-        plans = _until(recording.plans, time_ns)
-        joints = bisect.bisect_right(self._joints, time_ns, key=lambda entry: entry[0])
-        snapshot = Snapshot(
+        recording, shown = self._recording, self._shown
+        plans = until(recording.plans, time_ns)
+        return Snapshot(
             facts=self._facts,
             prior=self._prior,
-            session=_last(recording.session, time_ns),
-            playback=_last(recording.playback, time_ns),
-            inference=_last(recording.inference, time_ns),
-            theta=_last(recording.thetas, time_ns),
-            participant=_last(recording.participant, time_ns),
+            session=last_until(recording.session, time_ns),
+            playback=last_until(recording.playback, time_ns),
+            recorder=last_until(shown.recorder, time_ns),
+            inference=last_until(recording.inference, time_ns),
+            theta=last_until(recording.thetas, time_ns),
+            participant=last_until(recording.participant, time_ns),
+            learned=learned_until(recording, time_ns),
             plan=plans[-1].record if plans else None,
             previous_plan=plans[-2].record if len(plans) > 1 else None,
-            joints_rad=self._joints[joints - 1][1] if joints else None,
+            ideal=last_until(shown.ideal, time_ns),
+            drawing=last_until(shown.drawings, time_ns) or _NOTHING_DRAWN,
+            joints_rad=last_until(shown.joints, time_ns),
+            force_n=last_until(shown.force, time_ns),
         )
-        return replace(snapshot, learned=self._learned(time_ns))
-
-    def _learned(self, time_ns: int) -> tuple[LearnedTheta, ...]:
-        found: dict[int, LearnedTheta] = {}
-        for heard in _until(self._recording.inference, time_ns):
-            passes = len(heard.record.learned_from_ns)
-            theta = _last(self._recording.thetas, heard.time_ns)
-            found = {known: each for known, each in found.items() if known < passes}
-            if passes and theta is not None:
-                found[passes] = LearnedTheta(passes=passes, theta=theta)
-        return tuple(found.values())
 
 
-def _until(heard: Sequence[Heard[_R]], time_ns: int) -> Sequence[Heard[_R]]:
-    return heard[: bisect.bisect_right(heard, time_ns, key=lambda each: each.time_ns)]
+# One object: a page draws again only what is another one.
+_NOTHING_DRAWN = Drawing()
 
 
-def _last(heard: Sequence[Heard[_R]], time_ns: int) -> _R | None:
-    known = _until(heard, time_ns)
-    return known[-1].record if known else None
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Shown:
+    """What was heard of the arm, at most twenty times a second, and what was drawn beside it."""
+
+    joints: list[Heard[tuple[float, ...]]] = field(default_factory=list)
+    force: list[Heard[Vector]] = field(default_factory=list)
+    recorder: list[Heard[RecorderStatus]] = field(default_factory=list)
+    drawings: list[Heard[Drawing]] = field(default_factory=list)
+    ideal: list[Heard[Plan]] = field(default_factory=list)
 
 
-def _joints(bag: Path, namespace: str, prefix: str) -> list[tuple[int, tuple[float, ...]]]:
-    """Return where the arm was, at most twenty times a second."""
-    topic = '/'.join(('', *filter(None, namespace.strip('/').split('/')), PARTS[JOINTS].name))
+def _read_shown(bag: Path, namespace: str, prefix: str) -> _Shown:
+    """Read it; a message that cannot be used is left out, as a page leaves it out."""
     wanted = [f'{prefix}_joint{number}' for number in range(1, _JOINTS + 1)]
-    found: list[tuple[int, tuple[float, ...]]] = []
+
+    def joints(message: Any) -> tuple[float, ...] | None:
+        by_name = dict(zip(message.name, message.position, strict=False))
+        known = all(name in by_name for name in wanted)
+        return tuple(float(by_name[name]) for name in wanted) if known else None
+
+    def force(message: Any) -> Vector:
+        vector = message.wrench.force
+        return (float(vector.x), float(vector.y), float(vector.z))
+
+    shown = _Shown()
+    parts: dict[str, tuple[list[Any], Any]] = {
+        table.MEASURED_JOINT_STATES_TOPIC: (shown.joints, joints),
+        table.WRENCH_IN_BASE_TOPIC: (shown.force, force),
+        table.RECORDER_STATUS_TOPIC: (shown.recorder, recorder_status_from_message),
+        table.MARKERS_TOPIC: (shown.drawings, drawing_of),
+        table.PARTICIPANT_IDEAL_TOPIC: (shown.ideal, plan_from_message),
+    }
+    prefixes = ('', *filter(None, namespace.strip('/').split('/')))
+    topics = {'/'.join((*prefixes, topic)): part for topic, part in parts.items()}
     with BagReader(bag) as reader:
-        if topic not in reader.topics:
-            return []
-        for message in reader.messages([topic]):
-            if found and message.time_ns - found[-1][0] < _STEP_NS:
+        for message in reader.messages([name for name in topics if name in reader.topics]):
+            found, read = topics[message.topic.name]
+            is_often = found is shown.joints or found is shown.force
+            if is_often and found and message.time_ns - found[-1].time_ns < _STEP_NS:
                 continue
-            state: Any = message.decoded()
-            by_name = dict(zip(state.name, state.position, strict=False))
-            if all(name in by_name for name in wanted):
-                angles = tuple(float(by_name[name]) for name in wanted)
-                found.append((message.time_ns, angles))
-    return found
+            try:
+                record = read(message.decoded())
+            except RewardLearningError:
+                continue
+            if record is not None:
+                found.append(Heard(time_ns=message.time_ns, record=record))
+    return shown

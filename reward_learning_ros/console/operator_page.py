@@ -8,13 +8,13 @@ import time
 from functools import partial
 from typing import Any
 
-import numpy as np
 from nicegui import context, ui
 
 from reward_learning_ros.arm.description import franka_arm
-from reward_learning_ros.console.arm_view import ArmView
+from reward_learning_ros.console.arm_view import ArmView, build_legend
 from reward_learning_ros.console.console_node import ConsoleNode
 from reward_learning_ros.console.control import ControlDesk
+from reward_learning_ros.console.force_bar import ForceBar
 from reward_learning_ros.console.launcher import SessionLauncher
 from reward_learning_ros.console.layout import (
     Banner,
@@ -49,6 +49,7 @@ _BUTTONS = (
     (Act.UNDO, 'Undo last pass', 'rl-btn-quiet', ''),
     (Act.ACCEPT, 'Accept the plan', 'rl-btn-positive', ''),
     (Act.RECOVER, 'Recover the arm', 'rl-btn-quiet', ''),
+    (Act.ZERO, 'Nobody touches it', 'rl-btn-quiet', ''),
     (Act.FINISH, 'Finish session', 'rl-btn-quiet', ''),
 )
 # Ending a session cannot be undone.
@@ -61,15 +62,7 @@ _CONSENT_WORDS = {
     'first_pass': 'The first pass needs your consent, and the next one after every stop.',
     'none': 'The session gives each consent itself; you may pause it.',
 }
-_FULL_FORCE_N = 60.0
 _SHOWN_EVENTS = 60
-_LEGEND = (
-    ('plan now', '#2563eb'),
-    ('plan before', '#94a3b8'),
-    ('what they have in mind', '#16a34a'),
-    ('corrections', '#dc2626'),
-    ('force', '#d97706'),
-)
 
 
 class OperatorPage:
@@ -80,10 +73,9 @@ class OperatorPage:
         self._launcher = launcher
         self._desk = desk
         self._id = context.client.id
-        self._shown: Snapshot | None = None
+        self._shown = -1
         self._shown_event: LogEvent | None = None
         self._second = -1
-        self._is_force_bold = False
         self._obstacles: dict[Act, str | None] = dict.fromkeys(Act)
         self._buttons: dict[Act, tuple[ui.button, ui.label]] = {}
         self._build()
@@ -112,7 +104,7 @@ class OperatorPage:
                 with card('What was learned (θ)', 'rl-order-3'):
                     self._theta = ThetaView()
                     self._claims = ui.element('div').classes('rl-lights')
-                    self._claims_shown: tuple[str, ...] | None = None
+                    self._claimed: object = None
                 MarkCard(self._node)
                 with card('How well it goes', 'rl-order-4'):
                     self._quality = Lights()
@@ -123,17 +115,9 @@ class OperatorPage:
         with card(classes='rl-stage rl-order-1'):
             facts = self._node.snapshot.facts
             self._arm = ArmView(franka_arm(prefix=facts.prefix, hand=facts.hand), self._on_pull)
-            with ui.element('div').classes('rl-force'):
-                text('force on the arm', '')
-                with ui.element('div').classes('rl-bar'):
-                    self._force_bar = ui.element('div').classes('rl-bar-fill')
-                self._force = text('–', 'rl-number')
+            self._force = ForceBar(self._arm)
             self._pull_note = text('', 'rl-stage-note rl-soft').props('role=status')
-            with ui.element('div').classes('rl-legend'):
-                for words, color in _LEGEND:
-                    with ui.element('span').classes('rl-key'):
-                        ui.element('span').classes('rl-swatch').style(f'background: {color}')
-                        text(words, '')
+            build_legend()
 
     def _build_acts(self) -> None:
         with card('What you can do', 'rl-order-2') as self._acts:
@@ -201,14 +185,16 @@ class OperatorPage:
             self._pull_note.set_text(str(error))
 
     def _update(self) -> None:
+        # Counted before it is looked at: what comes in between is shown the next time.
+        changes = self._node.changes
         snapshot, now_sec = self._node.snapshot, time.monotonic()
         self._arm.show_joints(snapshot.joints_rad)
-        self._update_force(snapshot)
+        self._force.show(snapshot, self._node.frames, self._node.pull_force)
         # Ages of nodes change also where nothing was heard.
-        if snapshot is self._shown and int(now_sec) == self._second:
+        if changes == self._shown and int(now_sec) == self._second:
             return
         self._second = int(now_sec)
-        self._shown = snapshot
+        self._shown = changes
         self._banner.show(headline(snapshot, now_sec), passes_words(snapshot))
         self._update_header(snapshot)
         self._update_acts(snapshot, now_sec)
@@ -254,40 +240,14 @@ class OperatorPage:
                 'look around.'
             )
 
-    def _update_force(self, snapshot: Snapshot) -> None:
-        pulled = self._node.pull_force
-        is_pushed = snapshot.recorder is not None and snapshot.recorder.in_contact
-        if pulled is not None:
-            self._arm.show_force(pulled.hand_m, pulled.target_m, pulled.force_n, is_pulled=True)
-            force_n = float(np.linalg.norm(pulled.force_n))
-        elif snapshot.force_n is None or snapshot.joints_rad is None:
-            return
-        else:
-            force_n = float(np.linalg.norm(snapshot.force_n))
-            if not is_pushed:
-                # An arm that nobody touches tells a force too: its bias.
-                self._arm.show_force(None, None, None)
-            else:
-                frames = self._node.frames
-                tool = frames.poses(snapshot.joints_rad)[frames.names[-1]][:3, 3]
-                self._arm.show_force(tool, None, snapshot.force_n)
-        if (is_pushed or pulled is not None) is not self._is_force_bold:
-            self._is_force_bold = not self._is_force_bold
-            self._force_bar.classes(toggle='rl-bar-pushed')
-        words = f'{force_n:.0f} N'
-        if words != self._force.text:
-            self._force.set_text(words)
-            share = min(force_n / _FULL_FORCE_N, 1.0)
-            self._force_bar.style(f'transform: scaleX({share:.3f})')
-
     def _update_claims(self, snapshot: Snapshot) -> None:
-        claims = sentences(snapshot.prior, snapshot.theta)
-        if claims == self._claims_shown:
+        known = snapshot.prior, snapshot.theta
+        if known == self._claimed:
             return
-        self._claims_shown = claims
+        self._claimed = known
         self._claims.clear()
         with self._claims:
-            for claim in claims:
+            for claim in sentences(*known):
                 text(claim, 'rl-soft')
 
     def _update_log(self, snapshot: Snapshot) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from fastapi import HTTPException, Response
 from fastapi.responses import FileResponse
 from nicegui import app, ui
 
+from reward_learning_ros.console.analysis import report_of
 from reward_learning_ros.console.console_node import ConsoleNode
 from reward_learning_ros.console.control import ControlDesk
 from reward_learning_ros.console.finished_session import folder_named
@@ -47,12 +49,20 @@ def add_pages(node: ConsoleNode) -> None:
 
     @app.get('/recordings/report')
     def report(session: str) -> Response:
-        try:
-            file = folder_named(sessions, session).report
-        except InvalidInputError as error:
-            raise HTTPException(404, str(error)) from error
-        if not file.is_file():
-            raise HTTPException(404, f'{session} has no report')
-        return FileResponse(
-            file, media_type='text/html', headers={'content-security-policy': _REPORT_POLICY}
-        )
+        return _report(lambda: folder_named(sessions, session).report, session)
+
+    @app.get('/study/report')
+    def study_report(study: str) -> Response:
+        return _report(lambda: report_of(sessions, study), study)
+
+
+def _report(find: Callable[[], Path], name: str) -> Response:
+    try:
+        file = find()
+    except InvalidInputError as error:
+        raise HTTPException(404, str(error)) from error
+    if not file.is_file():
+        raise HTTPException(404, f'{name} has no report')
+    return FileResponse(
+        file, media_type='text/html', headers={'content-security-policy': _REPORT_POLICY}
+    )

@@ -15,7 +15,6 @@ from reward_learning_ros.console.layout import Banner, begin_page, card, text
 from reward_learning_ros.console.meaning import sentences
 from reward_learning_ros.console.questions import Questions
 from reward_learning_ros.console.situation import Headline, Light, headline
-from reward_learning_ros.console.snapshot import Snapshot
 from reward_learning_ros.core.errors import RewardLearningError
 
 # How often it is looked whether a questionnaire is due.
@@ -44,8 +43,8 @@ class ParticipantPage:
     def __init__(self, node: ConsoleNode) -> None:
         self._node = node
         self._id = context.client.id
-        self._shown: Snapshot | None = None
-        self._claims_shown: tuple[str, ...] | None = None
+        self._shown = -1
+        self._claimed: object = None
         self._second = -1
         begin_page('Participant', has_menu=False)
         self._banner = Banner()
@@ -79,12 +78,14 @@ class ParticipantPage:
             self._note.set_text(str(error))
 
     def _update(self) -> None:
+        # Counted before it is looked at: what comes in between is shown the next time.
+        changes = self._node.changes
         snapshot, now_sec = self._node.snapshot, time.monotonic()
         self._arm.show_joints(snapshot.joints_rad)
-        if snapshot is self._shown and int(now_sec) == self._second:
+        if changes == self._shown and int(now_sec) == self._second:
             return
         self._second = int(now_sec)
-        self._shown = snapshot
+        self._shown = changes
         light = headline(snapshot, now_sec).light
         self._banner.show(
             Headline(light=light, title=_TITLES[light], detail=_DETAILS.get(light, '')),
@@ -94,11 +95,11 @@ class ParticipantPage:
         self._arm.show_drawing(snapshot.drawing)
         if self._node.config.participant_pulls:
             self._arm.allow_pull(not self._node.pull_obstacle())
-        claims = sentences(snapshot.prior, snapshot.theta)
-        if claims == self._claims_shown:
+        known = snapshot.prior, snapshot.theta
+        if known == self._claimed:
             return
-        self._claims_shown = claims
+        self._claimed = known
         self._claims.clear()
         with self._claims:
-            for claim in claims or ('Nothing yet.',):
+            for claim in sentences(*known) or ('Nothing yet.',):
                 text(claim, 'rl-text')

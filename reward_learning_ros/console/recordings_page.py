@@ -8,13 +8,15 @@ from urllib.parse import quote
 
 from nicegui import run, ui
 
+from reward_learning_ros.arm.chain import LinkFrames
 from reward_learning_ros.arm.description import franka_arm
-from reward_learning_ros.console.arm_view import ArmView
+from reward_learning_ros.console.arm_view import ArmView, build_legend
 from reward_learning_ros.console.finished_session import (
     FinishedSession,
     finished_sessions,
     folder_named,
 )
+from reward_learning_ros.console.force_bar import ForceBar
 from reward_learning_ros.console.layout import Banner, Lights, begin_page, card, plain_button, text
 from reward_learning_ros.console.meaning import sentences
 from reward_learning_ros.console.situation import headline, passes_words, quality
@@ -79,7 +81,10 @@ class _Replay:
         with ui.element('main').classes('rl-main'):
             with ui.element('div').classes('rl-column'):
                 with card(classes='rl-stage rl-order-1'):
-                    self._arm = ArmView(franka_arm(prefix=facts.prefix, hand=facts.hand))
+                    description = franka_arm(prefix=facts.prefix, hand=facts.hand)
+                    self._frames = LinkFrames(description)
+                    self._arm = ArmView(description)
+                    self._force = ForceBar(self._arm)
                     with ui.element('div').classes('rl-force'):
                         self._button = plain_button('Play', self._toggle)
                         self._slider = ui.slider(
@@ -90,6 +95,7 @@ class _Replay:
                             on_change=self._show,
                         ).props('aria-label="time in the recording"')
                         self._time = text('', 'rl-number')
+                    build_legend()
                 if folder.report.is_file():
                     with card('Report', 'rl-order-4'):
                         ui.link(
@@ -124,6 +130,9 @@ class _Replay:
         self._arm.show_joints(snapshot.joints_rad)
         self._arm.show_path('plan', snapshot.plan)
         self._arm.show_path('previous', snapshot.previous_plan)
+        self._arm.show_path('ideal', snapshot.ideal)
+        self._arm.show_drawing(snapshot.drawing)
+        self._force.show(snapshot, self._frames)
         self._theta.show(snapshot)
         self._claims.set_text('; '.join(sentences(snapshot.prior, snapshot.theta)))
         self._quality.show(quality(snapshot))

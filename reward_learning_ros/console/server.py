@@ -29,7 +29,8 @@ from reward_learning_ros.session.node_parameters import ConsoleParameters
 # Ctrl-C ends everything within five seconds, open pages too.
 _SHUTDOWN_SEC = 1
 _SPIN_SEC = 0.2
-_RECONNECT_SEC = 5.0
+# A page that was not heard for so long is built again; a busy machine is late by seconds.
+_RECONNECT_SEC = 15.0
 # The error of rcl, the C library below; rclpy gives it no public name.
 RCLError = rclpy_implementation.RCLError
 

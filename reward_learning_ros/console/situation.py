@@ -6,13 +6,16 @@ import enum
 import math
 from dataclasses import dataclass
 
-from reward_learning_ros.console.snapshot import Snapshot
+from reward_learning_ros.console.snapshot import SILENT_SEC, Snapshot
 from reward_learning_ros.core.text import counted
 from reward_learning_ros.interface import PlaybackState, SessionEnd, SessionState
 
 CONDUCTOR = 'session_conductor'
-# Each node says twice a second that it is alive.
-SILENT_SEC = 2.5
+ARM = 'arm'
+# The arm says a thousand times a second where it is.
+_ARM_SILENT_SEC = 1.0
+# What a node takes to start on a busy machine, and is heard again.
+_RESTART_SEC = 20.0
 # A node that was away for so long is of an earlier session.
 FORGOTTEN_SEC = 60.0
 
@@ -73,6 +76,7 @@ class Act(enum.Enum):
     STOP = 'playback/stop'
     RECOVER = 'session/recover'
     HAND_OVER = 'session/hand_over'
+    ZERO = 'recorder/zero'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,12 +122,8 @@ def headline(snapshot: Snapshot, now_sec: float) -> Headline:
     if session.state is SessionState.ENDED:
         end = _ENDS.get(session.end, '') if session.end is not None else ''
         return Headline(light=Light.ENDED, title='The session has ended', detail=end)
-    if _is_silent(snapshot, CONDUCTOR, now_sec):
-        return Headline(
-            light=Light.HELD,
-            title='The session is silent',
-            detail='its conductor was not heard for some seconds; the arm holds without it',
-        )
+    if (silence := _silence(snapshot, now_sec)) is not None:
+        return silence
     if (stopped := _arm_obstacle(snapshot)) is not None:
         return Headline(light=Light.HELD, title='The arm has stopped', detail=stopped)
     if session.state is SessionState.HOLDING:
@@ -169,16 +169,12 @@ def possibilities(snapshot: Snapshot, now_sec: float) -> dict[Act, Possibility]:
 
 def nodes(snapshot: Snapshot, now_sec: float) -> tuple[Judgement, ...]:
     """Return for each node that was heard whether it lives."""
-    found = []
-    for name, heard_sec in sorted(snapshot.beats.items()):
-        age_sec = now_sec - heard_sec
-        if age_sec > FORGOTTEN_SEC:
-            continue
-        if age_sec > SILENT_SEC:
-            found.append(Judgement(name=name, grade=Grade.BAD, text=f'silent for {age_sec:.0f} s'))
-        else:
-            found.append(Judgement(name=name, grade=Grade.GOOD, text='alive'))
-    return tuple(found)
+    return tuple(
+        Judgement(name=name, grade=Grade.BAD, text=f'silent for {age_sec:.0f} s')
+        if _is_long(name, age_sec)
+        else Judgement(name=name, grade=Grade.GOOD, text='alive')
+        for name, age_sec in sorted(_ages_sec(snapshot, now_sec).items())
+    )
 
 
 def quality(snapshot: Snapshot) -> tuple[Judgement, ...]:
@@ -232,8 +228,44 @@ def _number(text: str | None) -> float | None:
     return None if math.isnan(number) else number
 
 
+def _ages_sec(snapshot: Snapshot, now_sec: float) -> dict[str, float]:
+    """Return how long ago each node was heard, and the arm, which has no heartbeat but a state."""
+    ages = {name: now_sec - heard_sec for name, heard_sec in snapshot.beats.items()}
+    if snapshot.arm_heard_sec is not None:
+        ages[ARM] = now_sec - snapshot.arm_heard_sec
+    return {name: age_sec for name, age_sec in ages.items() if age_sec <= FORGOTTEN_SEC}
+
+
 def _is_silent(snapshot: Snapshot, node: str, now_sec: float) -> bool:
     return node in snapshot.beats and now_sec - snapshot.beats[node] > SILENT_SEC
+
+
+def _is_long(name: str, age_sec: float) -> bool:
+    return age_sec > (_ARM_SILENT_SEC if name == ARM else SILENT_SEC)
+
+
+def _silence(snapshot: Snapshot, now_sec: float) -> Headline | None:
+    """Return which nodes died or hang, and what becomes of it; None if all are heard."""
+    ages = _ages_sec(snapshot, now_sec)
+    if _is_silent(snapshot, CONDUCTOR, now_sec):
+        # Without it there is no session: it is not forgotten.
+        ages[CONDUCTOR] = now_sec - snapshot.beats[CONDUCTOR]
+    silent = sorted(name for name, age_sec in ages.items() if _is_long(name, age_sec))
+    if not silent:
+        return None
+    if len(silent) == len(ages):
+        return Headline(
+            light=Light.HELD,
+            title='The session is silent',
+            detail='none of its nodes is heard: it was killed, or the network is gone. '
+            '`reward_learning session --resume FOLDER` goes on with it',
+        )
+    names = ' and '.join(silent)
+    if min(ages[name] for name in silent) < _RESTART_SEC:
+        what_next = 'the session starts again what died, and the arm holds until then'
+    else:
+        what_next = 'it does not come back: its log, in the folder of the session, says why'
+    return Headline(light=Light.HELD, title=f'{names} died or hangs', detail=what_next)
 
 
 def _arm_obstacle(snapshot: Snapshot) -> str | None:
@@ -289,6 +321,11 @@ def _obstacle(snapshot: Snapshot, act: Act, now_sec: float) -> str:
         if is_moving or (act is Act.STOP and is_paused):
             return ''
         return 'the arm does not move'
+    if act is Act.ZERO:
+        is_felt = snapshot.recorder is not None and snapshot.recorder.in_contact
+        if playback is not None and playback.state.is_moving:
+            return 'the arm moves'
+        return '' if is_felt else 'no push is felt'
     if act is Act.RECOVER:
         return '' if _arm_obstacle(snapshot) is not None else 'the arm has not stopped itself'
     return ''

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -20,6 +20,8 @@ from reward_learning_ros.interface import (
 
 Vector = tuple[float, float, float]
 
+# Each node says twice a second that it is alive.
+SILENT_SEC = 2.5
 # So many lines of the log are kept, and shown.
 MAX_EVENTS = 200
 
@@ -122,6 +124,7 @@ class Snapshot:
         ideal: what a simulated participant has in mind.
         drawing: scene and corrections.
         joints_rad: (7,) where the arm is.
+        arm_heard_sec: when the arm said where it is, by the steady clock.
         force_n: (3,) of somebody on the tool, base frame.
         arm: the mode of a simulated arm, and whether it follows commands.
         is_arm_simulated: whether somebody listens to pushes.
@@ -145,6 +148,7 @@ class Snapshot:
     ideal: Plan | None = None
     drawing: Drawing = Drawing()
     joints_rad: tuple[float, ...] | None = None
+    arm_heard_sec: float | None = None
     force_n: Vector | None = None
     arm: Diagnostic | None = None
     is_arm_simulated: bool = False
@@ -175,6 +179,28 @@ class Snapshot:
             learned = kept + entry
         return replace(self, inference=status, learned=learned)
 
+    def with_history(
+        self, bag: str, learned: Sequence[LearnedTheta], plans: Sequence[Plan]
+    ) -> Snapshot:
+        """Return it after it was read what was learned and shown before this console was there.
+
+        What was heard counts more than what was read.
+        """
+        status, theta = self.inference, self.theta
+        if bag != self.facts.bag or status is None or theta is None:
+            return self
+        passes = len(status.learned_from_ns)
+        known = {each.passes: each for each in learned if each.passes < passes}
+        known |= {each.passes: each for each in self.learned}
+        if passes:
+            known.setdefault(passes, LearnedTheta(passes=passes, theta=theta))
+        previous = self.previous_plan
+        if previous is None and self.plan is not None:
+            stamp_ns = self.plan.stamp_ns
+            previous = next((p for p in reversed(plans) if p.stamp_ns < stamp_ns), None)
+        ordered = tuple(known[count] for count in sorted(known))
+        return replace(self, learned=ordered, previous_plan=previous)
+
     def with_event(self, event: LogEvent) -> Snapshot:
         """Return it after one more line of the log."""
         return replace(self, events=(*self.events, event)[-MAX_EVENTS:])
@@ -196,8 +222,14 @@ class Snapshot:
         """Return it after the nodes told which session they are; of another, nothing stays."""
         if not self.facts.bag or facts.bag == self.facts.bag:
             return replace(self, facts=facts)
+        newest_sec = max(self.beats.values(), default=0.0)
+        beats = {
+            name: heard_sec
+            for name, heard_sec in self.beats.items()
+            if newest_sec - heard_sec <= SILENT_SEC
+        }
         return replace(
-            Snapshot(events=self.events, beats=self.beats, starts=self.starts),
+            Snapshot(events=self.events, beats=MappingProxyType(beats), starts=self.starts),
             facts=facts,
             session=self.session,
             playback=self.playback,
@@ -206,5 +238,6 @@ class Snapshot:
             plan=self.plan,
             drawing=self.drawing,
             joints_rad=self.joints_rad,
+            arm_heard_sec=self.arm_heard_sec,
             arm=self.arm,
         )

@@ -10,10 +10,12 @@ from reward_learning_ros.console.launcher import SessionLauncher
 from reward_learning_ros.console.layout import card, plain_button, text
 from reward_learning_ros.console.snapshot import Snapshot
 from reward_learning_ros.core.errors import RewardLearningError
+from reward_learning_ros.interface import SessionState
 from reward_learning_ros.session.node_parameters import EVERY_PASS
 from reward_learning_ros.session.session_parameters import HUMAN, SessionParameters
+from reward_learning_ros.tasks.registry import task_directories
 
-# Their names are words; others can be started from the command line.
+# Said in words; others of the package can be started from the command line.
 _TASKS = {
     'press_conflict': 'press a button behind an obstacle',
     'press': 'press a button',
@@ -23,7 +25,7 @@ _STARTING_SEC = 30.0
 
 
 class StartCard:
-    """A card with one button; it goes away when a session is heard."""
+    """A card with one button; it is there while no session goes on."""
 
     def __init__(self, launcher: SessionLauncher, sessions: str, namespace: str) -> None:
         self._launcher = launcher
@@ -35,28 +37,30 @@ class StartCard:
                 'A simulated arm shows its plan. Pull it with the mouse where it is wrong. After '
                 'each pass it shows what it understood.'
             )
-            self._task = ui.select(_TASKS, value='press_conflict', label='Task').props('outlined')
+            tasks = _TASKS | {name: name for name in _own_tasks()}
+            self._task = ui.select(tasks, value='press_conflict', label='Task').props('outlined')
             self._button = plain_button('Start a simulated session', self._start)
             self._button.props('data-act=start')
             self._words = text('', 'rl-soft').props('role=status')
 
     def show(self, snapshot: Snapshot, not_mine: str) -> None:
-        """Show the card while nothing is heard of a session, and why it cannot be started."""
-        self._card.set_visibility(snapshot.session is None)
-        if snapshot.session is not None:
+        """Show the card while no session goes on, and why none can be started."""
+        session = snapshot.session
+        is_free = session is None or session.state is SessionState.ENDED
+        self._card.set_visibility(is_free)
+        if not is_free:
             return
-        is_starting = time.monotonic() - self._started_sec < _STARTING_SEC
         self._button.set_enabled(not not_mine and not self._launcher.is_running)
         if failure := self._launcher.failure():
             self._words.set_text(f'It could not begin: {failure}')
-        elif self._launcher.is_running:
-            self._words.set_text(
-                'The session starts; that takes some seconds.'
-                if is_starting
-                else 'A session was started here, and nothing is heard of it yet.'
-            )
-        else:
+        elif not self._launcher.is_running:
             self._words.set_text(not_mine)
+        elif time.monotonic() - self._started_sec < _STARTING_SEC:
+            self._words.set_text('The session starts; that takes some seconds.')
+        elif session is not None:
+            self._words.set_text('The report of the session before is being written.')
+        else:
+            self._words.set_text('A session was started here, and nothing is heard of it yet.')
 
     def _start(self) -> None:
         try:
@@ -64,8 +68,7 @@ class StartCard:
                 SessionParameters(
                     task=str(self._task.value),
                     participant_model=HUMAN,
-                    # Both as with --console: at the pace of a person who consents on the page.
-                    realtime=True,
+                    # As with --console: the person consents on the page.
                     consent=EVERY_PASS,
                     sessions=self._sessions,
                     namespace=self._namespace.strip('/'),
@@ -74,3 +77,9 @@ class StartCard:
             self._started_sec = time.monotonic()
         except RewardLearningError as error:
             self._words.set_text(str(error))
+
+
+def _own_tasks() -> list[str]:
+    """Return the tasks that people wrote into their own folders."""
+    _, *folders = task_directories()
+    return sorted(file.stem for folder in folders for file in folder.glob('*.yaml'))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
-from nicegui import ui
+from nicegui import run, ui
 
+from reward_learning_ros.console.analysis import analyse, report_of, studies
 from reward_learning_ros.console.console_node import ConsoleNode
 from reward_learning_ros.console.launcher import SessionLauncher
 from reward_learning_ros.console.layout import begin_page, card, plain_button, text
@@ -21,7 +24,6 @@ from reward_learning_ros.study.ledger import (
     ABORTED,
     DONE,
     EXCLUDED,
-    PROTOCOL_FILE,
     RUNNING,
     Ledger,
     TrialRecord,
@@ -58,6 +60,17 @@ class StudyPage:
                     'rl-soft',
                 )
             self._body = ui.element('div').classes('rl-column')
+            with card('Analysis') as self._analysis:
+                text(
+                    'Tables, tests and figures of the trials that are done, as '
+                    '`reward_learning study analyse` writes them.',
+                    'rl-soft',
+                )
+                with ui.element('div').classes('rl-row'):
+                    self._analyse_button = plain_button('Analyse', self._analyse)
+                    self._analyse_button.props('data-act=analyse')
+                    self._report = ui.link('Open the report', '', True).classes('rl-report')
+                self._words = text('', 'rl-soft').props('role=status')
         self._again()
         ui.timer(_PERIOD_SEC, self._update)
 
@@ -70,6 +83,7 @@ class StudyPage:
 
     def _update(self) -> None:
         ledger = self._ledger()
+        self._analysis.set_visibility(ledger is not None)
         if ledger is None:
             return
         records = ledger.records()
@@ -79,10 +93,32 @@ class StudyPage:
         if (found, is_busy) == self._shown:
             return
         self._shown = found, is_busy
+        self._update_analysis(records)
         self._body.clear()
         with self._body, card(f'Trials of {self._who.value}'):
             for record in found:
                 self._row(ledger, record, is_busy)
+
+    def _update_analysis(self, records: Mapping[str, Sequence[TrialRecord]]) -> None:
+        is_done = any(record.state == DONE for found in records.values() for record in found)
+        self._analyse_button.set_enabled(is_done)
+        if not is_done:
+            self._words.set_text('No trial is done yet.')
+        elif self._words.text == 'No trial is done yet.':
+            self._words.set_text('')
+        study = str(self._study.value)
+        self._report.set_visibility(report_of(self._sessions, study).is_file())
+        self._report.props(f'href="/study/report?study={quote(study)}"')
+
+    async def _analyse(self) -> None:
+        self._words.set_text('The study is being analysed; that takes some seconds.')
+        try:
+            await run.io_bound(analyse, self._sessions, str(self._study.value))
+        except RewardLearningError as error:
+            self._words.set_text(str(error))
+            return
+        self._words.set_text('')
+        self._again()
 
     def _is_busy(self) -> bool:
         session = self._node.snapshot.session
@@ -145,15 +181,10 @@ async def _reason(state: str) -> str | None:
     return None if answer is None else str(answer)
 
 
-def studies(sessions: Path) -> list[str]:
-    """Return the names of the studies in a folder."""
-    return sorted(file.parent.name for file in sessions.glob(f'*/{PROTOCOL_FILE}'))
-
-
 def session_of(
     ledger: Ledger, record: TrialRecord, sessions: Path, namespace: str = ''
 ) -> SessionParameters:
-    """Return the session of a trial; where a person pulls a simulated arm, at their pace.
+    """Return the session of a trial; a person who pulls a simulated arm consents on the page.
 
     Raises:
         InvalidInputError: The protocol says something that no session can do.
@@ -162,5 +193,5 @@ def session_of(
     config = from_mapping(SessionParameters, values | {'namespace': namespace})
     if config.arm != SIMULATED or config.has_simulated_participant:
         return config
-    person = {'realtime': True, 'consent': config.consent or EVERY_PASS}
-    return from_mapping(SessionParameters, values | person | {'namespace': namespace})
+    person = {'consent': config.consent or EVERY_PASS, 'namespace': namespace}
+    return from_mapping(SessionParameters, values | person)

@@ -79,8 +79,10 @@ export default {
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(this.$el);
     this.resize();
-    // For those who drive the page by program: where to take the hand.
+    // For those who drive the page by program: where to take the hand, and what is drawn.
     this.$el.toolOnScreen = () => this.toolOnScreen();
+    this.$el.pathShown = (name) => this.paths[name]?.userData.points ?? [];
+    this.$el.arrowsShown = () => this.arrows.children.length;
     this.$emit("ready");
   },
 
@@ -201,6 +203,7 @@ export default {
         old.traverse((each) => each.geometry?.dispose());
       }
       const group = new THREE.Group();
+      group.userData.points = points;
       if (points.length > 1) {
         const places = points.map((point) => new THREE.Vector3(...point));
         const curve = new THREE.CatmullRomCurve3(places, false, "centripetal");

@@ -19,7 +19,13 @@ from reward_learning_ros.console.situation import (
     possibilities,
     quality,
 )
-from reward_learning_ros.console.snapshot import MAX_EVENTS, LogEvent, SessionFacts, Snapshot
+from reward_learning_ros.console.snapshot import (
+    MAX_EVENTS,
+    LearnedTheta,
+    LogEvent,
+    SessionFacts,
+    Snapshot,
+)
 from reward_learning_ros.interface import (
     Diagnostic,
     InferenceState,
@@ -196,6 +202,62 @@ def test_a_node_that_falls_silent_is_told_and_later_forgotten():
     grades = {each.name: each.grade for each in nodes(found, 10.0)}
     assert grades == {'a': Grade.BAD, 'b': Grade.GOOD}
     assert {each.name for each in nodes(found, 65.0)} == {'b'}
+
+
+def test_a_push_that_nobody_does_can_be_denied_while_the_arm_is_at_rest():
+    felt = RecorderStatus(in_contact=True)
+    assert Act.ZERO in possible(snapshot(SessionState.INFERRING, recorder=felt))
+    assert Act.ZERO not in possible(snapshot(SessionState.INFERRING))
+    moving = snapshot(SessionState.PLAYING, PlaybackState.PLAYING, recorder=felt)
+    assert Act.ZERO not in possible(moving)
+
+
+def test_which_node_died_is_told_and_whether_it_comes_back():
+    found = snapshot(SessionState.PLAYING).with_beat(CONDUCTOR, '1', 100.0)
+    found = found.with_beat('reward_inference', '1', 96.0)
+    told = headline(found, 100.0)
+    assert (told.light, told.title) == (Light.HELD, 'reward_inference died or hangs')
+    assert 'starts again' in told.detail
+    found = found.with_beat(CONDUCTOR, '1', 130.0)
+    assert 'does not come back' in headline(found, 130.0).detail
+    # The arm has no heartbeat, but it says all the time where it is.
+    assert headline(replace(found, arm_heard_sec=128.5), 130.0).title.startswith('arm and ')
+
+
+def test_a_session_of_which_nothing_is_heard_is_told_to_be_gone_however_long_ago():
+    found = snapshot(SessionState.PLAYING).with_beat(CONDUCTOR, '1', 0.0).with_beat('a', '1', 0.0)
+    for now_sec in (10.0, 1000.0):
+        told = headline(found, now_sec)
+        assert (told.light, told.title) == (Light.HELD, 'The session is silent')
+        assert '--resume' in told.detail
+
+
+def test_a_node_of_the_session_before_is_not_missed():
+    found = snapshot(SessionState.READY).with_facts(SessionFacts(bag='a'))
+    found = found.with_beat('simulated_participant', '1', 0.0).with_beat(CONDUCTOR, '2', 5.0)
+    found = found.with_facts(SessionFacts(bag='b'))
+    assert headline(found, 6.0).light is Light.READY
+
+
+def test_what_was_learned_before_the_console_was_there_is_read_from_the_recording():
+    plans = [
+        Plan(
+            stamp_ns=stamp_ns,
+            frame_id='base',
+            positions=np.zeros((2, 3)),
+            orientations=np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)),
+            times_sec=np.array([0.0, 1.0]),
+        )
+        for stamp_ns in (1, 2, 3)
+    ]
+    read = [LearnedTheta(passes=count, theta=theta([0.1 * count, 0.2])) for count in (1, 2, 3)]
+    heard = replace(Snapshot(), theta=theta([0.9, 0.2])).with_facts(SessionFacts(bag='a'))
+    heard = heard.with_inference(learned(2, 'x')).with_plan(plans[2])
+    found = heard.with_history('a', read, plans)
+    assert [(each.passes, each.theta.mean[0]) for each in found.learned] == [(1, 0.1), (2, 0.9)]
+    assert found.previous_plan is plans[1]
+    # The recording of another session says nothing of this one.
+    assert heard.with_history('b', read, plans) is heard
 
 
 @pytest.mark.parametrize(
