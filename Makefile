@@ -91,7 +91,7 @@ soak:  ## sessions in a row, for HOURS; does anything grow?
 	@$(COMPILED) bench python -m benchmarks.soak --hours $(HOURS) $(RESULTS) $(ARGS)
 
 gallery:  ## draw the pictures of docs/gallery
-	@$(COMPILED) study python -m tools.gallery $(ARGS)
+	@$(COMPILED) test python -m tools.gallery $(ARGS)
 
 diagrams:  ## draw the states of a session in docs/session.md, from the code
 	@$(RUN) session python -m tools.session_diagram

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools import film, model_pictures
+from tools import console_stills, film, informative_picture, model_pictures
 from tools.domains import claimed_domain
 from tools.pins import ROOT
 
@@ -62,6 +64,7 @@ def pictures() -> Iterator[Picture]:
         _draw_film,
         '.gif',
     )
+    yield from _console_pictures()
     yield from _session_pictures()
     yield from _example_pictures()
     yield from _model_pictures()
@@ -73,6 +76,47 @@ def pictures() -> Iterator[Picture]:
             'make of the initial plan, and the best plan for it.',
             lambda path, name=name: _draw_task(name, path),  # type: ignore[misc]
         )
+
+
+def _console_pictures() -> Iterator[Picture]:
+    for name, title, caption in (
+        (
+            console_stills.PULL,
+            'Pulling the arm on the page of the console',
+            'The mouse holds the hand of the simulated arm while it plays its plan; the orange '
+            'arrow is the force.',
+        ),
+        (
+            console_stills.OPERATOR,
+            "The operator's page",
+            'After the pass: the corrections in red, the plan before in grey and the plan now in '
+            'blue, θ over the prior, and what can be done now.',
+        ),
+        (
+            console_stills.PARTICIPANT,
+            "The participant's page",
+            'The same moment as a participant sees it.',
+        ),
+    ):
+        yield Picture(
+            name,
+            title,
+            caption,
+            _copy_still,
+            console_stills.SUFFIX,
+        )
+
+
+def _copy_still(path: Path) -> None:
+    shutil.copy(_stills() / path.name, path)
+
+
+@functools.cache
+def _stills() -> Path:
+    """Return a folder with the stills of the console: one session makes them all."""
+    folder = Path(tempfile.mkdtemp(prefix='stills-'))
+    console_stills.take(folder)
+    return folder
 
 
 def _session_pictures() -> Iterator[Picture]:
@@ -186,6 +230,19 @@ def _model_pictures() -> Iterator[Picture]:
             'The cup of the working example; [the model in pictures](../model.md) explains it.'
         )
         yield Picture(name, title, caption, write)
+    name, title, informative = informative_picture.picture()
+
+    def write_informative(path: Path) -> None:
+        with publication_style():
+            save_figure(informative, path)
+
+    yield Picture(
+        name,
+        title,
+        'The tray of [your own task](../start/own_task.md): what one push tells in bits, and how '
+        'much of each weight one correction settles.',
+        write_informative,
+    )
 
 
 def _draw_film(path: Path) -> None:
