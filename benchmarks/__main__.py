@@ -26,8 +26,8 @@ NOT_RUN = (
     'soak',
 )
 
-# Only if they are named: these take many minutes.
-LONG = ('guided_arm', 'learning')
+# Only if they are named: these take many minutes, or need what others do not.
+LONG = ('console', 'guided_arm', 'learning')
 
 
 def main() -> int:
