@@ -45,7 +45,7 @@ said = subprocess.run(
 )
 if said.returncode:
     sys.exit(said.returncode)
-for line in said.stdout.splitlines():
+for line in said.stdout.replace('\\\\\\n', ' ').splitlines():
     # `python -m tools.environment … --with LAYER [--in-build] COMMAND`
     command = line.partition(' --with ')[2].partition(' ')[2].replace('--in-build ', '', 1)
     code = subprocess.run(['bash', '-c', command]).returncode
