@@ -33,6 +33,8 @@ HUMAN_MODELS = (PASS, PAPER)
 # When the plan that is shown is replaced.
 BETWEEN_PASSES, AT_ONCE = 'between_passes', 'at_once'
 SILENCES = ('zero', 'left_out', 'atom')
+# As `core.infer` has them; named here so that reading options needs no compiled code.
+METHODS = ('double_mh', 'ignore', 'maximum', 'sampling', 'tabulated')
 # As `core.Task` has it.
 _MAX_MOTOR_NOISE_M = 0.1
 
@@ -42,7 +44,7 @@ def method_parameter() -> Any:
     return parameter(
         'double_mh',
         description='How the normalizer is dealt with',
-        choices=('double_mh', 'ignore', 'maximum', 'sampling', 'tabulated'),
+        choices=METHODS,
     )
 
 

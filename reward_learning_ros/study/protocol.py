@@ -14,9 +14,9 @@ import numpy as np
 from reward_learning_ros.core.checks import whole_number
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.core.text import YamlError, read_yaml
+from reward_learning_ros.parameters.shared import METHODS
 from reward_learning_ros.study.questionnaires import DUES
 
-METHODS = ('double_mh', 'ignore', 'maximum', 'sampling')
 DEPENDENCES = ('dependent', 'independent')
 MODES = ('online', 'after_pass')
 # What stays together: all conditions of a task, or all tasks under a condition.

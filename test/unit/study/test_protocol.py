@@ -8,7 +8,9 @@ from itertools import pairwise
 import pytest
 from helpers.study_fixtures import small_protocol
 
+from reward_learning_ros.core import inference
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
+from reward_learning_ros.parameters import shared
 from reward_learning_ros.study.desk import session_command, session_values
 from reward_learning_ros.study.ledger import Ledger
 from reward_learning_ros.study.protocol import (
@@ -31,6 +33,14 @@ def test_each_condition_is_equally_often_at_each_place_and_after_each_other(size
     assert len(set(neighbours.values())) <= 1
     for row in rows:
         assert sorted(row) == list(range(size))
+
+
+def test_every_method_can_be_a_condition() -> None:
+    assert set(shared.METHODS) == set(inference.METHODS)
+    for method in inference.METHODS:
+        assert Condition(name='a', method=method).method == method
+    with pytest.raises(UnknownNameError, match='tabulated'):
+        Condition(name='a', method='tabulate')
 
 
 @pytest.mark.parametrize('blocks', ['task', 'condition'])
