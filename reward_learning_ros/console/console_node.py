@@ -47,7 +47,7 @@ from reward_learning_ros.interface import (
     playback_status_from_message,
     recorder_status_from_message,
     session_status_from_message,
-    theta_summary_from_message,
+    theta_from_message,
 )
 from reward_learning_ros.nodes import arm_names, names
 from reward_learning_ros.nodes.conversions import mark_to_message
@@ -219,10 +219,15 @@ class ConsoleNode(Node):
             'participant',
             participant_status_from_message,
         )
-        heard(Float64MultiArray, names.THETA_TOPIC, 'theta', theta_summary_from_message)
         heard(Path, names.PARTICIPANT_IDEAL_TOPIC, 'ideal', plan_from_message)
         heard(MarkerArray, names.MARKERS_TOPIC, 'drawing', drawing_of)
         heard(DiagnosticStatus, arm_names.ARM_STATUS_TOPIC, 'arm', diagnostic_from_message)
+        self._hear(
+            Float64MultiArray,
+            names.THETA_TOPIC,
+            names.LATCHED_QOS,
+            lambda message: self.snapshot.with_theta(theta_from_message(message)),
+        )
         self._hear(
             Path,
             names.PLAN_TOPIC,

@@ -10,6 +10,7 @@ from reward_learning_ros.interface import (
     Diagnostic,
     InferenceStatus,
     Level,
+    LiveTheta,
     ParticipantStatus,
     Plan,
     PlaybackStatus,
@@ -116,7 +117,8 @@ class Snapshot:
         facts: what was chosen about the session.
         session, playback, recorder, inference: what they do.
         participant: what a simulated participant does and wants.
-        theta: what is known of θ now.
+        theta: what is known of θ now, as it is kept.
+        live_theta: what is believed while somebody pushes; None once the inference is there.
         prior: what was known before the session.
         learned: θ after each pass, in order.
         plan: what is shown.
@@ -141,6 +143,7 @@ class Snapshot:
     inference: InferenceStatus | None = None
     participant: ParticipantStatus | None = None
     theta: ThetaSummary | None = None
+    live_theta: LiveTheta | None = None
     prior: ThetaSummary | None = None
     learned: tuple[LearnedTheta, ...] = ()
     plan: Plan | None = None
@@ -162,6 +165,12 @@ class Snapshot:
         if self.plan is None or plan.stamp_ns == self.plan.stamp_ns:
             return replace(self, plan=plan)
         return replace(self, plan=plan, previous_plan=self.plan)
+
+    def with_theta(self, theta: ThetaSummary | LiveTheta) -> Snapshot:
+        """Return it after θ was told: kept, or as it is believed for the moment."""
+        if isinstance(theta, LiveTheta):
+            return replace(self, live_theta=theta)
+        return replace(self, theta=theta, live_theta=None)
 
     def with_inference(self, status: InferenceStatus) -> Snapshot:
         """Return it after the inference said what its θ, heard just before, was learned from."""

@@ -14,7 +14,10 @@ _MAX_PASSES = 4
 
 
 class ThetaView:
-    """A row for each feature: the prior as a band, each pass as a line, the newest the boldest."""
+    """A row for each feature: the prior as a band, each pass as a line, the newest the boldest.
+
+    While somebody pushes, the newest line and the numbers are those of the live belief.
+    """
 
     def __init__(self) -> None:
         self._box = ui.element('div').classes('rl-theta')
@@ -22,7 +25,8 @@ class ThetaView:
 
     def show(self, snapshot: Snapshot) -> None:
         """Show what is known of θ; nothing is sent if nothing changed."""
-        theta = snapshot.theta if snapshot.theta is not None else snapshot.prior
+        live = None if snapshot.live_theta is None else snapshot.live_theta.theta
+        theta = live or snapshot.theta or snapshot.prior
         truth = None if snapshot.participant is None else snapshot.participant.theta
         key = (id(theta), id(snapshot.prior), id(snapshot.learned), truth is None)
         if key == self._shown:
@@ -43,6 +47,8 @@ class ThetaView:
                 _track(index, prior, theta, snapshot, (low, high), truth)
                 q5, _, q95 = theta.quantiles[:, index]
                 words = f'{theta.mean[index]:.2f}  ({q5:.2f} – {q95:.2f})'
+                if live is not None:
+                    words += ' live'
                 text(words, 'rl-number rl-soft').props(f'data-theta={index}')
 
 
@@ -82,7 +88,7 @@ def _track(
     with ui.element('div').classes('rl-track').props('aria-hidden=true'):
         if prior is not None:
             span(prior, 'rl-span-prior', '')
-        if snapshot.theta is not None:
+        if theta is not prior:
             height = 84.0 / (rows + 1)
             for row, each in enumerate(earlier):
                 span(

@@ -147,7 +147,7 @@ def gather_evidence(task: Task, corrections: Any, model: HumanModel) -> Evidence
         else:
             pieces = [_independent_piece(task, used, i) for i in range(len(used))]
         for space, statistics, wanted in pieces:
-            key = b''.join(array.tobytes() for array in space)
+            key = space_key(space)
             if key not in keys:
                 keys[key] = len(spaces)
                 spaces.append(space)
@@ -167,6 +167,11 @@ def gather_evidence(task: Task, corrections: Any, model: HumanModel) -> Evidence
             stacklevel=2,
         )
     return Evidence(spaces=tuple(spaces), blocks=tuple(blocks), outside=outside, corrections=count)
+
+
+def space_key(space: Space) -> bytes:
+    """Return what tells a space of corrections from any other."""
+    return b''.join(array.tobytes() for array in space)
 
 
 def nearest_admissible(task: Task, space: Space, wanted: np.ndarray) -> tuple[np.ndarray, int]:

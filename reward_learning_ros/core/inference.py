@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -267,6 +267,30 @@ class Inference:
             },
         )
 
+    def problem(
+        self, executor: Executor | None = None, should_stop: Callable[[], bool] = lambda: False
+    ) -> Problem:
+        """Return what is to be inferred from what, as samplers are given it.
+
+        Args:
+            executor: Where they may work on several things at the same time.
+            should_stop: What they ask between two pieces of work.
+        """
+        return Problem(
+            size=self.task.size,
+            features=self.task.compiled_features,
+            log_prior=self._log_prior,
+            domain=self._domain,
+            beta=self._model.beta,
+            alpha=self._model.alpha,
+            bother=self._model.bother if self._model.has_atom else None,
+            evidence=self._evidence,
+            settings=self.settings,
+            seed=np.random.SeedSequence(self.seed, spawn_key=(self._generation,)),
+            executor=executor,
+            should_stop=should_stop,
+        )
+
     def _checked(self, corrections: Any) -> tuple[CorrectionSequence, ...]:
         if isinstance(corrections, CorrectionSequence):
             return (corrections,)
@@ -280,20 +304,7 @@ class Inference:
         self, executor: ThreadPoolExecutor, stopped: Callable[[], bool]
     ) -> Iterator[Progress]:
         """Build what the chains share, start them and tune them."""
-        problem = Problem(
-            size=self.task.size,
-            features=self.task.compiled_features,
-            log_prior=self._log_prior,
-            domain=self._domain,
-            beta=self._model.beta,
-            alpha=self._model.alpha,
-            bother=self._model.bother if self._model.has_atom else None,
-            evidence=self._evidence,
-            settings=self.settings,
-            seed=np.random.SeedSequence(self.seed, spawn_key=(self._generation,)),
-            executor=executor,
-            should_stop=stopped,
-        )
+        problem = self.problem(executor, stopped)
         self._sampler = self._make_sampler(problem)
         if self.task.library is None:
             first = problem.evidence.spaces[0]

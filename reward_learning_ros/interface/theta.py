@@ -26,6 +26,8 @@ from reward_learning_ros.interface.status import (
 )
 
 MESSAGE_TYPE = 'std_msgs/Float64MultiArray'
+# What the first dimension of a summary counts: of the belief that is kept, and of the live one.
+STATISTIC, LIVE_STATISTIC = 'statistic', 'live statistic'
 STATISTICS = ('mean', 'sd', '5 %', '50 %', '95 %')
 
 
@@ -59,6 +61,17 @@ class ThetaSummary(Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class LiveTheta(Record):
+    """The belief while a person pushes: to be seen, not to be kept, and no `ThetaSummary`."""
+
+    theta: ThetaSummary
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.theta, ThetaSummary):
+            raise self.refusal('theta', self.theta, 'must be a summary of θ')
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ThetaSamples(Record):
     """Draws from the posterior."""
 
@@ -85,20 +98,45 @@ def label_of(dimension: str, names: Sequence[str] = ()) -> str:
     return f'{dimension}: {", ".join(names)}' if names else dimension
 
 
-def theta_summary_from_message(message: Any) -> ThetaSummary:
-    """Read a summary from a std_msgs/Float64MultiArray (statistic × feature).
+def theta_from_message(message: Any) -> ThetaSummary | LiveTheta:
+    """Read what is said on `theta`: the belief that is kept, or the live one.
 
     Raises:
         MessageError: A field of the message cannot be used.
     """
-    table, names = _table_from_message(message, 'statistic')
-    statistics = _names_in(message, 0, 'statistic')
+    dimensions = message.layout.dim
+    if dimensions and dimensions[0].label.partition(':')[0].strip() == LIVE_STATISTIC:
+        return live_theta_from_message(message)
+    return theta_summary_from_message(message)
+
+
+def theta_summary_from_message(message: Any) -> ThetaSummary:
+    """Read a summary that is kept from a std_msgs/Float64MultiArray (statistic × feature).
+
+    Raises:
+        MessageError: A field of the message cannot be used; that of a live belief neither.
+    """
+    return _summary_from_message(message, STATISTIC)
+
+
+def live_theta_from_message(message: Any) -> LiveTheta:
+    """Read a live belief from a std_msgs/Float64MultiArray (live statistic × feature).
+
+    Raises:
+        MessageError: A field of the message cannot be used; that of a belief that is kept neither.
+    """
+    return LiveTheta(theta=_summary_from_message(message, LIVE_STATISTIC))
+
+
+def _summary_from_message(message: Any, rows: str) -> ThetaSummary:
+    table, names = _table_from_message(message, rows)
+    statistics = _names_in(message, 0, rows)
     if statistics != STATISTICS:
         raise MessageError(
             MESSAGE_TYPE,
             'layout.dim[0].label',
             message.layout.dim[0].label,
-            f'must be {label_of("statistic", STATISTICS)!r}',
+            f'must be {label_of(rows, STATISTICS)!r}',
         )
     if len(table) != len(STATISTICS):
         raise MessageError(
@@ -235,6 +273,12 @@ class InferenceStatus(Record):
     """What is wrong; empty if nothing is."""
     quality: Mapping[str, str] = field(default_factory=dict)
     """Numbers that tell how far to trust the published θ, by name."""
+    tables_ready: int = 0
+    """How many tables for the live belief in the present pass are there."""
+    tables_wanted: int = 0
+    """How many there will be: one for each waypoint that can be corrected; 0 without any."""
+    tables_fault: str = ''
+    """Why there is no live belief, in words; empty if nothing speaks against it."""
 
     def __post_init__(self) -> None:
         for name, kind in (('state', InferenceState), ('event', InferenceEvent)):
@@ -249,7 +293,7 @@ class InferenceStatus(Record):
             if not all(isinstance(stamp, int) and stamp >= 0 for stamp in stamps):
                 raise self.refusal(name, stamps, 'must be whole nanoseconds')
             self._set(name, stamps)
-        for name in ('heard', 'pushes'):
+        for name in ('heard', 'pushes', 'tables_ready', 'tables_wanted'):
             count = getattr(self, name)
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
                 raise self.refusal(name, count, 'must be a whole number, not negative')
@@ -297,6 +341,9 @@ def inference_diagnostic_of(status: InferenceStatus) -> Diagnostic:
             'plan_stamp_ns': str(status.plan_stamp_ns),
             'reasons': reasons,
             'fault': status.fault,
+            'tables_ready': str(status.tables_ready),
+            'tables_wanted': str(status.tables_wanted),
+            'tables_fault': status.tables_fault,
             **{f'{_QUALITY}{name}': value for name, value in status.quality.items()},
         },
     )
@@ -324,6 +371,10 @@ def inference_status_from_message(message: Any) -> InferenceStatus:
             plan_stamp_ns=whole_number(values, 'plan_stamp_ns'),
             reasons=tuple(values['reasons'].split(_SEPARATOR)) if values['reasons'] else (),
             fault=values['fault'],
+            # Recordings of before know no tables.
+            tables_ready=whole_number({'tables_ready': '0', **values}, 'tables_ready'),
+            tables_wanted=whole_number({'tables_wanted': '0', **values}, 'tables_wanted'),
+            tables_fault=values.get('tables_fault', ''),
             quality={
                 name[len(_QUALITY) :]: value
                 for name, value in values.items()

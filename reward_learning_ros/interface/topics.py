@@ -190,7 +190,7 @@ _SPECIFICATIONS = (
         'geometry_msgs/msg/Vector3Stamped',
         NEWEST,
         (_RECORDER,),
-        (_PLAYBACK,),
+        (_PLAYBACK, _INFERENCE),
     ),
     _topic(CORRECTIONS_TOPIC, _CORRECTIONS, KEPT, (_RECORDER,), (_INFERENCE,)),
     _topic(CONTACTS_TOPIC, _STATUS, KEPT, (_RECORDER,)),

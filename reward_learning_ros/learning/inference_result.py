@@ -157,6 +157,13 @@ def warm_up(parameters: LearningParameters, task: core.Task) -> None:
     learn(short, [nothing], task=task)
 
 
+def model_options(parameters: LearningParameters, task: core.Task) -> dict[str, Any]:
+    """Return what is assumed of the person: options of `HumanModel`."""
+    options = _options(parameters, task)
+    del options['method']
+    return options
+
+
 def _options(parameters: LearningParameters, task: core.Task) -> dict[str, Any]:
     """Return what `core.infer` is to assume of the person, and by which method."""
     options = parameters.inference_options()

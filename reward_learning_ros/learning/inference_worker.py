@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -53,13 +54,16 @@ class Outcome:
     duration_sec: float = 0.0
 
 
-class LearningWorker:
-    """A process that learns, as it is seen from outside; nothing here waits for it.
+class WorkerProcess:
+    """A process that works at one job after the other; nothing here waits for it.
 
     Attributes:
         deaths: how many processes died.
         fault: why the last one died or could not start, in words; empty while one is well.
     """
+
+    # Of the process, and what it does.
+    name, does = '', ''
 
     def __init__(self, parameters: LearningParameters) -> None:
         self._parameters = parameters
@@ -67,7 +71,7 @@ class LearningWorker:
         self._process: Any = None
         self._connection: Connection | None = None
         self._is_ready = False
-        self._job: tuple[int, Sequences] | None = None
+        self._job: tuple[int, Any] | None = None
         self._jobs = 0
         self._deaths_of_job = 0
         self.deaths = 0
@@ -92,21 +96,15 @@ class LearningWorker:
         """Start a process; `poll` tells when it is ready."""
         ours, theirs = self._context.Pipe()
         self._process = self._context.Process(
-            target=_serve, args=(theirs, self._parameters), name='learning', daemon=True
+            target=self._target(), args=(theirs, self._parameters), name=self.name, daemon=True
         )
         with single_threaded_children():
             self._process.start()
         theirs.close()
         self._connection = ours
         self._is_ready = False
-
-    def submit(self, sequences: Sequences) -> int:
-        """Learn from corrections, instead of from those before; return the job's number."""
-        self._jobs += 1
-        self._job = (self._jobs, sequences)
-        self._deaths_of_job = 0
-        self._send()
-        return self._jobs
+        if self._job is not None:
+            self._send()
 
     def cancel(self) -> None:
         """Give up the job at work."""
@@ -114,8 +112,28 @@ class LearningWorker:
             self._job = None
             self._send()
 
-    def poll(self) -> Outcome | None:
-        """Return what became of the job, once; look after the process in between."""
+    def stop(self) -> None:
+        """End the process; does nothing without one."""
+        self._job = None
+        self._close()
+
+    def _target(self) -> Callable[[Connection, LearningParameters], None]:
+        """Return what the process does."""
+        raise NotImplementedError
+
+    def _submit(self, content: Any) -> int:
+        """Work at a job instead of the one before; return its number."""
+        self._jobs += 1
+        self._job = (self._jobs, content)
+        self._deaths_of_job = 0
+        self._send()
+        return self._jobs
+
+    def _receive(self) -> Any:
+        """Return the next answer to the job, None without one; look after the process.
+
+        It is an `Outcome` with an error where no process will answer any more.
+        """
         while self._connection is not None:
             try:
                 if not self._connection.poll():
@@ -132,20 +150,13 @@ class LearningWorker:
                 self._close()
                 return self._given_up()
             elif self._job is not None and message.job == self._job[0]:
-                self._job = None
-                outcome: Outcome = message
-                return outcome
+                return message
         return None
-
-    def stop(self) -> None:
-        """End the process; does nothing without one."""
-        self._job = None
-        self._close()
 
     def _send(self) -> None:
         if self._connection is None:
             return
-        # A broken pipe: `poll` will see that the process is gone.
+        # A broken pipe: `_receive` will see that the process is gone.
         with contextlib.suppress(OSError):
             self._connection.send(self._job)
 
@@ -156,14 +167,13 @@ class LearningWorker:
         self._close()
         self.deaths += 1
         self._deaths_of_job += 1
-        self.fault = f'the process that learns died (exit code {code})'
+        self.fault = f'the process that {self.does} died (exit code {code})'
         if self._deaths_of_job >= MAX_DEATHS:
             outcome = self._given_up()
             self._deaths_of_job = 0
             self.start()
             return outcome
         self.start()
-        self._send()
         return None
 
     def _given_up(self) -> Outcome | None:
@@ -186,6 +196,26 @@ class LearningWorker:
                 self._process.kill()
                 self._process.join(_SHUTDOWN_TIMEOUT_SEC)
             self._process = None
+
+
+class LearningWorker(WorkerProcess):
+    """The process that learns, as it is seen from outside."""
+
+    name, does = 'learning', 'learns'
+
+    def submit(self, sequences: Sequences) -> int:
+        """Learn from corrections, instead of from those before; return the job's number."""
+        return self._submit(sequences)
+
+    def poll(self) -> Outcome | None:
+        """Return what became of the job, once; look after the process in between."""
+        outcome: Outcome | None = self._receive()
+        if outcome is not None:
+            self._job = None
+        return outcome
+
+    def _target(self) -> Callable[[Connection, LearningParameters], None]:
+        return _serve
 
 
 def _serve(connection: Connection, parameters: LearningParameters) -> None:

@@ -207,6 +207,11 @@ class RewardInferenceParameters(LearningParameters):
         description='Whether it is inferred during a pass, once for all that was told, what '
         'follows if nobody pushes any more: then the next plan is there when the pass ends',
     )
+    live_belief: bool = parameter(
+        True,
+        description='Whether θ is also published while a person pushes, from tables that a '
+        'process of its own makes for each plan; what is learned and kept is the same without',
+    )
     bag: str = parameter(
         '',
         description="The session's recording: if it is there already, what was learned before is "

@@ -36,6 +36,7 @@ from reward_learning_ros.interface import (
     InferenceStatus,
     JointReading,
     JointTrajectory,
+    LiveTheta,
     OperatorMark,
     ParticipantStatus,
     PassCorrections,
@@ -54,7 +55,13 @@ from reward_learning_ros.interface.recorder import contact_diagnostic_of, record
 from reward_learning_ros.interface.records import FloatArray
 from reward_learning_ros.interface.status import participant_diagnostic_of, session_diagnostic_of
 from reward_learning_ros.interface.study_records import answers_diagnostic_of, mark_diagnostic_of
-from reward_learning_ros.interface.theta import STATISTICS, inference_diagnostic_of, label_of
+from reward_learning_ros.interface.theta import (
+    LIVE_STATISTIC,
+    STATISTIC,
+    STATISTICS,
+    inference_diagnostic_of,
+    label_of,
+)
 
 
 def time_message(stamp_ns: int) -> Time:
@@ -206,8 +213,17 @@ def recorder_status_to_message(status: RecorderStatus) -> DiagnosticStatus:
 
 def theta_summary_to_message(summary: ThetaSummary) -> Float64MultiArray:
     """Return a summary as statistic × feature."""
+    return _summary_message(summary, STATISTIC)
+
+
+def live_theta_to_message(live: LiveTheta) -> Float64MultiArray:
+    """Return a live belief as live statistic × feature."""
+    return _summary_message(live.theta, LIVE_STATISTIC)
+
+
+def _summary_message(summary: ThetaSummary, rows: str) -> Float64MultiArray:
     return _message(
-        summary.table, label_of('statistic', STATISTICS), label_of('feature', summary.features)
+        summary.table, label_of(rows, STATISTICS), label_of('feature', summary.features)
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import Vector3Stamped
 from nav_msgs.msg import Path as PathMessage
 from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
@@ -24,6 +25,7 @@ from reward_learning_ros.interface import (
     PassCorrections,
     Plan,
     corrections_from_message,
+    deformation_from_message,
     inference_status_from_message,
     plan_from_message,
     playback_status_from_message,
@@ -38,6 +40,7 @@ from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
     diagnostic_report_to_message,
     inference_status_to_message,
+    live_theta_to_message,
     plan_to_message,
     theta_samples_to_message,
     theta_summary_to_message,
@@ -119,8 +122,10 @@ class RewardInferenceNode(Node):
         )
 
     def destroy_node(self) -> None:
-        """End the process that learns, too."""
+        """End the processes that learn, too."""
         self.manager.worker.stop()
+        if self.manager.live is not None:
+            self.manager.live.stop()
         super().destroy_node()
 
     def _listen(self) -> None:
@@ -145,6 +150,14 @@ class RewardInferenceNode(Node):
         self.create_subscription(
             PathMessage, names.PARTICIPANT_IDEAL_TOPIC, self._on_ideal, names.LATCHED_QOS
         )
+
+        if self.manager.live is not None:
+            self.create_subscription(
+                Vector3Stamped,
+                names.DEFORMATION_TOPIC,
+                self._on_deformation,
+                names.DEFORMATION_QOS,
+            )
 
     def _on_recorded_plan(self, message: PathMessage) -> None:
         try:
@@ -177,8 +190,19 @@ class RewardInferenceNode(Node):
         except RewardLearningError as error:
             self.get_logger().warning(f'corrections ignored: {error}')
             return
+        # Before the inference is looked after, which takes its time.
+        self._publish_live()
         self._on_tick()
         self._publish_markers()
+
+    def _on_deformation(self, message: Vector3Stamped) -> None:
+        try:
+            deformation = deformation_from_message(message, frame_id=self._base_frame)
+        except RewardLearningError as error:
+            self.get_logger().warning(f'deformation ignored: {error}', throttle_duration_sec=5.0)
+            return
+        self.manager.on_shift(deformation.shift)
+        self._publish_live()
 
     def _on_playback(self, message: DiagnosticStatus) -> None:
         try:
@@ -217,9 +241,13 @@ class RewardInferenceNode(Node):
         return response
 
     def _on_tick(self) -> None:
+        if self.manager.live is not None and self.manager.worker.is_ready:
+            # Not before: nothing moves until the process that learns is ready.
+            self.manager.live.start()
         update = self.manager.advance()
         if update is not None:
             self._publish(update)
+        self._publish_live()
         self._publish_status()
 
     def _publish(self, update: Update) -> None:
@@ -228,6 +256,11 @@ class RewardInferenceNode(Node):
         if update.plan is not None:
             self._plan_publisher.publish(plan_to_message(update.plan))
         self._publish_markers()
+
+    def _publish_live(self) -> None:
+        theta = self.manager.live_theta()
+        if theta is not None:
+            self._theta_publisher.publish(live_theta_to_message(theta))
 
     def _publish_result(self, result: InferenceResult) -> None:
         self._theta_publisher.publish(theta_summary_to_message(result.theta))

@@ -27,7 +27,7 @@ from reward_learning_ros.interface import (
     plan_from_message,
     playback_status_from_message,
     session_status_from_message,
-    theta_summary_from_message,
+    theta_from_message,
 )
 from reward_learning_ros.interface.status import level_of
 from reward_learning_ros.nodes import names
@@ -40,7 +40,7 @@ class SessionMonitorNode(Node):
     Attributes:
         session: what the session does; None before it was heard.
         playback: what playback does; likewise.
-        theta: what was learned; likewise.
+        theta: what was learned and kept; likewise. The live belief is not looked at.
         inference: what the inference does; likewise.
         plan: what is shown; likewise.
         participant: what a simulated participant wants; likewise.
@@ -62,7 +62,7 @@ class SessionMonitorNode(Node):
         self._keep(
             'playback', DiagnosticStatus, names.PLAYBACK_STATUS_TOPIC, playback_status_from_message
         )
-        self._keep('theta', Float64MultiArray, names.THETA_TOPIC, theta_summary_from_message)
+        self._keep('theta', Float64MultiArray, names.THETA_TOPIC, self._kept_theta)
         self._keep(
             'inference',
             DiagnosticStatus,
@@ -80,6 +80,10 @@ class SessionMonitorNode(Node):
         self.create_subscription(
             DiagnosticArray, names.DIAGNOSTICS_TOPIC, self._on_diagnostics, names.DIAGNOSTICS_QOS
         )
+
+    def _kept_theta(self, message: Float64MultiArray) -> ThetaSummary | None:
+        theta = theta_from_message(message)
+        return theta if isinstance(theta, ThetaSummary) else self.theta
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:

@@ -11,6 +11,7 @@ import numpy as np
 from reward_learning_ros.interface import (
     Correction,
     Diagnostic,
+    LiveTheta,
     OperatorMark,
     ParticipantState,
     ParticipantStatus,
@@ -25,7 +26,7 @@ from reward_learning_ros.interface.correction import joint_name_of
 from reward_learning_ros.interface.plan import diagnostic_of
 from reward_learning_ros.interface.status import participant_diagnostic_of
 from reward_learning_ros.interface.study_records import answers_diagnostic_of, mark_diagnostic_of
-from reward_learning_ros.interface.theta import STATISTICS, label_of
+from reward_learning_ros.interface.theta import LIVE_STATISTIC, STATISTIC, STATISTICS, label_of
 from reward_learning_ros.learning import ToolPaths
 from reward_learning_ros.recording.bag_reader import BagReader
 from reward_learning_ros.recording.bag_writer import BagWriter, existing_files
@@ -136,13 +137,16 @@ def serialized_diagnostic(diagnostic: Diagnostic) -> bytes:
     )
 
 
-def serialized_theta(theta: ThetaSummary) -> bytes:
-    """Return the statistics of θ as std_msgs/Float64MultiArray."""
+def serialized_theta(theta: ThetaSummary | LiveTheta) -> bytes:
+    """Return the statistics of θ, kept or live, as std_msgs/Float64MultiArray."""
+    label = STATISTIC
+    if isinstance(theta, LiveTheta):
+        label, theta = LIVE_STATISTIC, theta.theta
     rows, columns = theta.table.shape
     layout = _new(
         'std_msgs/msg/MultiArrayLayout',
         dim=[
-            _dimension(label_of('statistic', STATISTICS), rows, rows * columns),
+            _dimension(label_of(label, STATISTICS), rows, rows * columns),
             _dimension(label_of('feature', theta.features), columns, columns),
         ],
         data_offset=0,

@@ -17,6 +17,7 @@ from reward_learning_ros.core.errors import InvalidInputError, RewardLearningErr
 from reward_learning_ros.interface import (
     ContactReport,
     InferenceStatus,
+    LiveTheta,
     OperatorMark,
     ParticipantStatus,
     PassCorrections,
@@ -35,7 +36,7 @@ from reward_learning_ros.interface import (
     plan_from_message,
     playback_status_from_message,
     session_status_from_message,
-    theta_summary_from_message,
+    theta_from_message,
 )
 from reward_learning_ros.learning import Corrections, stamp_of
 from reward_learning_ros.recording.bag_reader import BagMessage, BagReader
@@ -63,7 +64,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     CORRECTIONS: corrections_from_message,
     CONTACTS: contact_from_message,
     STATUS: playback_status_from_message,
-    THETA: theta_summary_from_message,
+    THETA: theta_from_message,
     INFERENCE: inference_status_from_message,
     PARTICIPANT: participant_status_from_message,
     PARTICIPANT_CORRECTIONS: corrections_from_message,
@@ -163,7 +164,8 @@ class SessionRecording:
         plans: shown plans; a plan that was published twice is there twice.
         corrections: what was published of each pass while it grew; in older recordings, of each
             contact.
-        thetas: summaries of θ.
+        thetas: summaries of θ, as they were kept.
+        live_thetas: what was believed while somebody pushed; none of it was kept.
         playback: states of playback.
         inference: states of inference.
         session: states of the session.
@@ -176,6 +178,7 @@ class SessionRecording:
     plans: tuple[Heard[Plan], ...] = ()
     corrections: tuple[Heard[Corrections], ...] = ()
     thetas: tuple[Heard[ThetaSummary], ...] = ()
+    live_thetas: tuple[Heard[LiveTheta], ...] = ()
     playback: tuple[Heard[PlaybackStatus], ...] = ()
     inference: tuple[Heard[InferenceStatus], ...] = ()
     session: tuple[Heard[SessionStatus], ...] = ()
@@ -267,7 +270,8 @@ def session_of(
     return SessionRecording(
         plans=tuple(found[PLAN]),
         corrections=tuple(found[CORRECTIONS]),
-        thetas=tuple(found[THETA]),
+        thetas=tuple(each for each in found[THETA] if isinstance(each.record, ThetaSummary)),
+        live_thetas=tuple(each for each in found[THETA] if isinstance(each.record, LiveTheta)),
         playback=tuple(found[STATUS]),
         inference=tuple(found[INFERENCE]),
         session=tuple(found[SESSION]),

@@ -18,6 +18,7 @@ from reward_learning_ros.interface import (
     InferenceEvent,
     InferenceState,
     InferenceStatus,
+    LiveTheta,
     PassCorrections,
     Plan,
     PlaybackState,
@@ -32,6 +33,7 @@ from reward_learning_ros.learning.learning_parameters import (
     AT_ONCE,
     RewardInferenceParameters,
 )
+from reward_learning_ros.session.live_belief import LiveBelief
 
 # How long the recorder may take to tell the rest of a pass that is over. It answers within a few
 # periods of the arm's state; who waits longer waits for a recorder that is not there.
@@ -110,6 +112,7 @@ class InferenceManager:
         steady_sec: a clock that never jumps.
         plan: what is shown; None before the clock runs.
         worker: the process that infers.
+        live: the belief while a person pushes; None if it is switched off.
     """
 
     config: RewardInferenceParameters
@@ -117,11 +120,14 @@ class InferenceManager:
     steady_sec: Callable[[], float] = time.monotonic
     plan: Plan | None = None
     worker: LearningWorker = field(init=False)
+    live: LiveBelief | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.paths = tool_paths_of(self.config)
         self.learner = Learner(self.paths)
         self.worker = LearningWorker(self.config)
+        if self.config.live_belief:
+            self.live = LiveBelief(self.config, self.learner, self.paths.task, self.steady_sec)
         self._playback: PlaybackStatus | None = None
         self._recorder = RecorderStatus()
         # When playback or the recorder last told something else than before.
@@ -171,6 +177,9 @@ class InferenceManager:
             reasons=self._reasons,
             fault=self._fault or self.worker.fault,
             quality=self._quality,
+            tables_ready=0 if self.live is None else self.live.ready,
+            tables_wanted=0 if self.live is None else self.live.wanted,
+            tables_fault='' if self.live is None else self.live.fault,
         )
 
     @property
@@ -240,6 +249,19 @@ class InferenceManager:
             self._last_word_sec = self.steady_sec()
         self._recorder = recorder
 
+    def on_shift(self, shift_m: np.ndarray) -> None:
+        """Take note of how far the rest of the plan is shifted while somebody pushes (3,)."""
+        if self.live is not None:
+            self.live.on_shift(shift_m)
+
+    def live_theta(self) -> LiveTheta | None:
+        """Return the belief in what is told and felt, if it is to be published now."""
+        if self.live is None or self.plan is None:
+            return None
+        return self.live.theta(
+            self.plan, in_contact=self._recorder.in_contact, kept=self._learned_from
+        )
+
     def undo(self) -> Update:
         """Forget the last pass, and show what it was a pass of.
 
@@ -267,6 +289,8 @@ class InferenceManager:
         """Look after the inference; return what is to be published, if anything."""
         if self.plan is None:
             return self._show(self.paths.initial_plan(0), ()) if self.now_ns() > 0 else None
+        if self.live is not None:
+            self.live.follow(self.plan)
         outcome = self._begin_inference() if self._is_due() else None
         self._look_ahead()
         outcome = outcome or self._poll()
@@ -429,6 +453,8 @@ class InferenceManager:
         self._learned_from = self._considered
         self._reasons = result.reasons
         self._quality = _quality_of(result, outcome)
+        if self.live is not None:
+            self._quality |= self.live.compared(self._considered, result.theta)
         if result.is_trusted:
             self._inferred = result.stamped_plan(0)
         return result
@@ -482,6 +508,9 @@ class InferenceManager:
         last_ns = 0 if self.plan is None else self.plan.stamp_ns
         self.plan = dataclasses.replace(plan, stamp_ns=max(self.now_ns(), last_ns + 1))
         self.learner.add_plan(self.plan)
+        if self.live is not None:
+            # Now: the tables that are there are of another plan.
+            self.live.follow(self.plan)
         self._shown_from = learned_from
         self._inferred = None
         self._restored = None

@@ -260,6 +260,9 @@ def _pass_summary(data: SessionData, outcome: PassOutcome) -> Mapping[str, Any]:
         'regret': None if trajectory is None else data.regret_of(trajectory),
         'latency_sec': outcome.latency_sec,
         'wait_sec': outcome.wait_sec,
+        'live_theta': {} if outcome.live_theta is None else _theta(outcome.live_theta),
+        'live_distance': outcome.live_distance,
+        'live_updates': outcome.live_updates,
         'not_shown_because': list(outcome.reasons),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -61,9 +62,36 @@ def pass_outcomes(
                 latency_sec=_seconds_until(following, push_ns, speed),
                 wait_sec=_seconds_until(following, waited_from_ns, speed),
                 plan_stamp_ns=plan_ns,
+                **_live_outcome(recording, plan_ns, following, status_heard),
             )
         )
     return tuple(outcomes)
+
+
+def _live_outcome(
+    recording: SessionRecording,
+    plan_ns: int,
+    following: Plan | None,
+    kept: Heard[InferenceStatus] | None,
+) -> dict[str, Any]:
+    """Return what was believed during a pass, and how far it was from the θ that was kept."""
+    end_ns = np.inf if following is None else following.stamp_ns
+    live = [each for each in recording.live_thetas if plan_ns <= each.time_ns <= end_ns]
+    quality = {} if kept is None else kept.record.quality
+    return {
+        'live_theta': live[-1].record.theta if live else None,
+        'live_distance': _number(quality.get('live_distance', '')),
+        'live_updates': len(live),
+    }
+
+
+def _number(text: str) -> float | None:
+    """Return a number of a recording; None if it is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None
 
 
 def _learned_by_plan(recording: SessionRecording) -> dict[int, Heard[InferenceStatus]]:

@@ -51,6 +51,10 @@ class PassOutcome:
         wait_sec: From the end of the pass, or of the last push if that was later, to the next
             plan: how long the person had nothing to do; None if unknown.
         plan_stamp_ns: Stamp of the plan that was played; 0 if unknown.
+        live_theta: θ as it was believed last before `theta` was there; None if it never was.
+        live_distance: How far a component of the mean of the live belief, in the same passes, is
+            from that of `theta`, on average; None where there was no live belief.
+        live_updates: How often a live belief was published during the pass.
     """
 
     pushes: int
@@ -62,6 +66,9 @@ class PassOutcome:
     latency_sec: float | None = None
     wait_sec: float | None = None
     plan_stamp_ns: int = 0
+    live_theta: ThetaSummary | None = None
+    live_distance: float | None = None
+    live_updates: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -146,8 +153,9 @@ class SessionData:
             if getattr(self, name) is not None:
                 self._set(name, finite_array(getattr(self, name), name, shape))
         for each in self.passes:
-            if each.theta is not None:
-                finite_array(each.theta.mean, 'theta of a pass', (self.task.size,))
+            for summary in (each.theta, each.live_theta):
+                if summary is not None:
+                    finite_array(summary.mean, 'theta of a pass', (self.task.size,))
             if each.trajectory is not None:
                 finite_array(each.trajectory, 'trajectory of a pass', shape)
         if self.trusted is None and self.posterior is not None:

@@ -330,7 +330,29 @@ def _passes(data: SessionData, figures: _Figures) -> tuple[str, ...]:
     if learned:
         caption = 'What was known before the first pass and after each.'
         drawn = figures.draw('timeline', caption, timeline_figure, data)
-    return told, drawn, _intervals_by_pass(data) if learned else '', held
+    return told, drawn, _intervals_by_pass(data) if learned else '', _live(data), held
+
+
+def _live(data: SessionData) -> str:
+    """Return what was believed while people pushed, beside what was kept."""
+    rows = []
+    for index, each in enumerate(data.passes, 1):
+        if each.live_theta is None:
+            continue
+        live = (number(float(value), 2) for value in each.live_theta.mean)
+        kept = [''] * data.task.size
+        if each.theta is not None:
+            kept = [number(float(value), 2) for value in each.theta.mean]
+        pairs = (f'{one} / {other}' for one, other in zip(live, kept, strict=True))
+        rows.append((f'pass {index}', *pairs, str(each.live_updates), number(each.live_distance)))
+    if not rows:
+        return ''
+    return html.table(
+        ('', *data.task.feature_names, 'updates', 'distance'),
+        rows,
+        caption='The mean of θ as it was believed last during the pass, by tables of log Z, and '
+        'as it was kept. Distance: of a component, on average, from the same passes.',
+    )
 
 
 def _understood(data: SessionData, outcome: PassOutcome) -> str:

@@ -17,6 +17,7 @@ from reward_learning_ros.interface import (
     JointReading,
     JointTrajectory,
     Level,
+    LiveTheta,
     OperatorMark,
     ParticipantState,
     ParticipantStatus,
@@ -211,6 +212,10 @@ def theta_summary(rng: np.random.Generator) -> ThetaSummary:
     )
 
 
+def live_theta(rng: np.random.Generator) -> LiveTheta:
+    return LiveTheta(theta=theta_summary(rng))
+
+
 def theta_samples(rng: np.random.Generator) -> ThetaSamples:
     size = length(rng)
     return ThetaSamples(features=names(rng, size), samples=vectors(rng, length(rng), size))
@@ -318,6 +323,7 @@ ALL = {
         recorder_status,
         deformation,
         theta_summary,
+        live_theta,
         theta_samples,
         diagnostic,
         diagnostic_report,

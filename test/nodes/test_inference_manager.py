@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from reward_learning_ros import core
+from reward_learning_ros.core.belief_tables import TableMaker
 from reward_learning_ros.interface import (
     Correction,
     InferenceEvent,
@@ -21,11 +22,13 @@ from reward_learning_ros.interface import (
     PlaybackStatus,
     RecorderStatus,
 )
-from reward_learning_ros.learning import learn
+from reward_learning_ros.learning import learn, stamp_of
+from reward_learning_ros.learning.inference_result import model_options
 from reward_learning_ros.learning.inference_worker import LearningWorker, Outcome
 from reward_learning_ros.learning.learning_parameters import (
     RewardInferenceParameters,
 )
+from reward_learning_ros.learning.table_worker import TableAnswer, TableWorker
 from reward_learning_ros.session.inference_manager import (
     RECORDER_TIMEOUT_SEC,
     InferenceManager,
@@ -709,3 +712,176 @@ def test_any_session_keeps_its_rules(template, replan, infers_ahead):
         suppress_health_check=list(HealthCheck),
     )
     Machine.TestCase().runTest()
+
+
+class TablesInPlace(TableWorker):
+    """Makes tables when it is asked for them, as many at a time as it is told to."""
+
+    def __init__(self, parameters, task):
+        super().__init__(parameters)
+        self._task = task
+        self._answers = None
+        self.wishes = []
+        self.allowed = 0
+
+    def submit(self, wish):
+        self.wishes.append(wish)
+        number = super().submit(wish)
+        self._answers = self._made(number, wish)
+        return number
+
+    def poll(self):
+        if self._answers is None or not self.allowed:
+            return None
+        self.allowed -= 1
+        return next(self._answers, None)
+
+    def _made(self, number, wish):
+        settings = core.Settings(
+            points=512, ensemble=core.EnsembleSize(seeds=512, members=4, anneal_steps=4)
+        )
+        options = model_options(self._parameters, self._task)
+        maker = TableMaker(self._task, options, seed=0, settings=settings)
+        points, tables = maker.points(wish.earlier, wish.silent)
+        yield TableAnswer(job=number, points=points, tables=tables)
+        for key, table in maker.tables(points, wish.silent):
+            yield TableAnswer(job=number, tables={key: table})
+
+
+def desk_with_tables(**parameters):
+    desk = Desk(**parameters)
+    live = desk.manager.live
+    live.worker = TablesInPlace(desk.config, live.task)
+    return desk.start()
+
+
+def live_of(desk):
+    """Return what the node would publish now, after a while."""
+    desk.now_sec += 0.1
+    return desk.manager.live_theta()
+
+
+def test_a_live_belief_needs_the_table_for_as_many_waypoints():
+    desk = desk_with_tables()
+    desk.worker.takes_its_time = True
+    desk.play()
+    # Of three waypoints, the first of which nobody can correct.
+    desk.tell(SILENCE, SILENCE, PUSH)
+    assert live_of(desk) is None
+    assert (desk.status.tables_ready, desk.status.tables_wanted) == (0, 7)
+    # The points, and the table for one waypoint.
+    desk.manager.live.worker.allowed = 2
+    desk.advance()
+    assert live_of(desk) is None
+    desk.manager.live.worker.allowed = 1
+    desk.advance()
+    assert desk.status.tables_ready == 2
+    assert live_of(desk) is not None
+
+
+def test_what_was_kept_for_the_same_corrections_is_not_believed_again():
+    desk = desk_with_tables()
+    desk.manager.live.worker.allowed = 100
+    desk.advance()
+    desk.play()
+    desk.worker.takes_its_time = True
+    desk.tell(SILENCE, SILENCE, PUSH)
+    assert live_of(desk) is not None
+    # Said once.
+    assert live_of(desk) is None
+    desk.tell(SILENCE, SILENCE, PUSH, PUSH)
+    desk.worker.takes_its_time = False
+    desk.advance()
+    # The inference was there first.
+    assert live_of(desk) is None
+    assert float(desk.status.quality['live_distance']) > 0.0
+
+
+def test_at_most_twenty_beliefs_are_told_in_a_second():
+    desk = desk_with_tables()
+    desk.manager.live.worker.allowed = 100
+    desk.advance()
+    desk.play()
+    desk.say(None, in_contact=True)
+    told = 0
+    for step in range(200):
+        desk.now_sec += 0.005
+        desk.manager.on_shift(np.array([0.0, 0.0005 * step, 0.0]))
+        told += desk.manager.live_theta() is not None
+    assert 10 <= told <= 20
+
+
+def test_without_contact_a_shift_is_no_push():
+    desk = desk_with_tables()
+    desk.manager.live.worker.allowed = 100
+    desk.advance()
+    desk.play()
+    desk.manager.on_shift(np.array([0.0, 0.05, 0.0]))
+    assert live_of(desk) is None
+    desk.say(None, in_contact=True)
+    assert live_of(desk) is not None
+
+
+def test_the_tables_of_a_plan_are_not_those_of_the_plan_before():
+    desk = desk_with_tables()
+    desk.manager.live.worker.allowed = 8
+    desk.advance()
+    desk.advance()
+    assert desk.status.tables_ready == 7
+    stamps = []
+
+    def watch(publish=desk.publish):
+        def published(update):
+            publish(update)
+            stamps.append((desk.status.plan_stamp_ns, desk.status.tables_ready))
+
+        return published
+
+    desk.publish = watch()
+    desk.whole_pass(SILENCE, PUSH)
+    assert len(desk.plans) == 2
+    assert {ready for stamp_ns, ready in stamps if stamp_ns == desk.plans[1].stamp_ns} == {0}
+
+
+def test_each_plan_has_tables_that_know_the_passes_before():
+    desk = desk_with_tables()
+    desk.manager.live.worker.allowed = 1000
+    first = desk.whole_pass(SILENCE, PUSH)
+    assert [len(wish.earlier) for wish in desk.manager.live.worker.wishes] == [0, 1]
+    desk.play()
+    desk.worker.takes_its_time = True
+    desk.tell(SILENCE, SILENCE, PUSH)
+    assert live_of(desk) is not None
+    desk.manager.undo()
+    desk.worker.takes_its_time = False
+    desk.finish(None, 'finished')
+    desk.advance(RECORDER_TIMEOUT_SEC)
+    # Of another plan again; the pass before that is still there.
+    assert len(desk.manager.live.worker.wishes) == 3
+    assert stamp_of(first) in desk.status.corrections_ns
+
+
+def test_a_live_belief_changes_nothing_of_what_is_kept():
+    believed = []
+
+    def taught(desk):
+        desk.manager.on_shift(np.array([0.0, 0.02, 0.0]))
+        for count in (1, 2, 3):
+            desk.play()
+            desk.tell(*[SILENCE] * count, PUSH, in_contact=True)
+            believed.append(live_of(desk))
+        desk.finish(desk.told[-1])
+        return desk
+
+    without = taught(Desk(live_belief=False).start())
+    assert without.manager.live is None
+    assert not any(believed)
+    desk = desk_with_tables()
+    desk.manager.live.worker.allowed = 100
+    desk.advance()
+    with_belief = taught(desk)
+    assert any(believed)
+    assert len(with_belief.results) == len(without.results) > 0
+    for one, other in zip(with_belief.results, without.results, strict=True):
+        np.testing.assert_array_equal(one.posterior.samples, other.posterior.samples)
+        np.testing.assert_array_equal(one.plan.positions, other.plan.positions)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
+import time
 
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import Vector3Stamped
 from nav_msgs.msg import Path
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import serialize_message
@@ -19,9 +21,11 @@ from visualization_msgs.msg import MarkerArray
 
 from reward_learning_ros import core
 from reward_learning_ros.interface import (
+    Deformation,
     InferenceEvent,
     InferenceState,
     InferenceStatus,
+    LiveTheta,
     PassCorrections,
     PlaybackState,
     PlaybackStatus,
@@ -30,14 +34,15 @@ from reward_learning_ros.interface import (
     diagnostic_report_from_message,
     inference_status_from_message,
     plan_from_message,
+    theta_from_message,
     theta_samples_from_message,
-    theta_summary_from_message,
 )
 from reward_learning_ros.learning import Learner, LearningParameters, ToolPaths, learn
 from reward_learning_ros.learning.inference_result import tool_paths_of
 from reward_learning_ros.nodes import names
 from reward_learning_ros.nodes.conversions import (
     corrections_to_message,
+    deformation_to_message,
     inference_status_to_message,
     plan_to_message,
     playback_status_to_message,
@@ -75,10 +80,12 @@ class Session:
         self.ros = make_ros(*arguments)
         self.person = self.ros.create_node('person')
         self.plans, self.thetas, self.samples, self.statuses = [], [], [], []
+        # As they came, with the time of arrival.
+        self.lives = []
         self.markers, self.reports = [], []
         for message_type, topic, keep, read in (
             (Path, names.PLAN_TOPIC, self.plans, plan_from_message),
-            (Float64MultiArray, names.THETA_TOPIC, self.thetas, theta_summary_from_message),
+            (Float64MultiArray, names.THETA_TOPIC, self, theta_from_message),
             (
                 Float64MultiArray,
                 names.THETA_SAMPLES_TOPIC,
@@ -108,11 +115,31 @@ class Session:
         self._corrections = self.person.create_publisher(
             MultiDOFJointTrajectory, names.CORRECTIONS_TOPIC, names.CORRECTIONS_QOS
         )
+        self._shift = self.person.create_publisher(
+            Vector3Stamped, names.DEFORMATION_TOPIC, names.DEFORMATION_QOS
+        )
         self._playback, self._recorder = (
             self.person.create_publisher(DiagnosticStatus, topic, names.LATCHED_QOS)
             for topic in (names.PLAYBACK_STATUS_TOPIC, names.RECORDER_STATUS_TOPIC)
         )
         self.node = None
+
+    def append(self, theta):
+        """Keep θ among those of its kind."""
+        if isinstance(theta, LiveTheta):
+            self.lives.append((time.monotonic(), theta.theta))
+        else:
+            self.thetas.append(theta)
+
+    def hold_away(self, shift_m, condition):
+        """Hold the arm away from its plan until a condition is true; told again and again."""
+        deformation = Deformation(stamp_ns=1, frame_id=self.plans[-1].frame_id, shift=shift_m)
+
+        def is_true():
+            self._shift.publish(deformation_to_message(deformation))
+            return condition()
+
+        self.wait(is_true)
 
     def start(self):
         self.node = self.ros.add(RewardInferenceNode(context=self.ros.context))
@@ -137,6 +164,12 @@ class Session:
         told = corrections_of(plan, deltas)
         self._corrections.publish(corrections_to_message(told))
         return told
+
+    def contact(self, plan):
+        """Say that somebody pushes."""
+        status = RecorderStatus(plan_stamp_ns=plan.stamp_ns, in_contact=True)
+        self._recorder.publish(recorder_status_to_message(status))
+        self.wait(lambda: self.node.manager._recorder == status)
 
     def complete(self, told):
         """Say that the pass is over."""
@@ -195,14 +228,14 @@ def pushed(waypoint, delta, count=8):
     return deltas
 
 
-def learned(plans, passes):
+def learned(plans, passes, parameters=PARAMETERS):
     """Learn offline from what was on the wire."""
-    learner = Learner(tool_paths_of(PARAMETERS))
+    learner = Learner(tool_paths_of(parameters))
     for plan in plans:
         learner.add_plan(plan)
     for each in passes:
         learner.add_corrections(each)
-    return learn(PARAMETERS, learner.sequences())
+    return learn(parameters, learner.sequences())
 
 
 def test_it_learns_shows_undoes_resets_and_survives_its_worker(make_session):
@@ -272,6 +305,59 @@ def test_it_learns_shows_undoes_resets_and_survives_its_worker(make_session):
     values = session.reports[-1].diagnostics[0].values
     assert {'quality.max_r_hat', 'quality.min_ess_bulk', 'quality.inner_acceptance'} <= set(values)
     assert {'quality.stuck_auxiliaries', 'quality.relevance', 'state'} <= set(values)
+
+
+def test_belief_is_live_while_somebody_pushes_and_what_is_kept_is_the_same(make_session):
+    session = make_session(silence='zero').start()
+    session.wait(lambda: session.statuses[-1].tables_ready == 7)
+    assert session.statuses[-1].tables_wanted == 7
+    plan = session.plans[0]
+    session.play(plan)
+
+    # Felt, before anything is told: the belief follows the hand.
+    session.contact(plan)
+    for shift_m in ([0.0, -0.02, 0.0], [0.0, -0.05, -0.02]):
+        count = len(session.lives)
+        session.hold_away(shift_m, lambda count=count: len(session.lives) > count)
+    assert session.lives[-1][1] != session.lives[0][1]
+    assert not session.thetas
+
+    # Told, waypoint by waypoint.
+    for count in (3, 4, 5):
+        known = len(session.lives)
+        session.tell(plan, pushed(2, (0.0, -0.05, -0.02), count=count))
+        session.wait(lambda known=known: len(session.lives) > known)
+
+    # At the end of the pass: what is kept is that of the method, as without a live belief.
+    told = session.whole_pass(pushed(2, (0.0, -0.05, -0.02)))
+    parameters = dataclasses.replace(PARAMETERS, silence='zero')
+    kept = learned(session.plans, [told], parameters).theta
+    session.wait(lambda: session.thetas[-1] == kept)
+    status = session.statuses[-1]
+    assert all(kept != live for _, live in session.lives)
+    assert 0.0 < float(status.quality['live_distance']) < 0.1
+    assert float(status.quality['live_points']) > 50.0
+    times_sec = np.array([time_sec for time_sec, _ in session.lives])
+    assert len(times_sec) <= 2 + 20.0 * (times_sec[-1] - times_sec[0])
+
+
+def test_without_a_live_belief_no_process_makes_tables(make_session):
+    session = make_session(silence='zero', live_belief=False, method='ignore').start()
+    session.whole_pass(pushed(2, (0.0, -0.05, -0.02)))
+    assert session.node.manager.live is None
+    assert session.thetas
+    assert not session.lives
+    status = session.statuses[-1]
+    assert (status.tables_ready, status.tables_wanted, status.tables_fault) == (0, 0, '')
+    assert 'live_distance' not in status.quality
+
+
+def test_where_no_tables_can_be_made_the_status_says_why(make_session):
+    session = make_session(silence='left_out', method='ignore').start()
+    session.whole_pass(pushed(2, (0.0, -0.05, -0.02)))
+    assert not session.lives
+    assert 'left_out' in session.statuses[-1].tables_fault
+    assert session.statuses[-1].fault == ''
 
 
 def test_corrections_that_cannot_be_used_end_nothing(make_session):

@@ -13,7 +13,7 @@ from helpers.sessions import DEADLINE_SEC, OperatedSession
 from rosbags.highlevel import AnyReader
 from std_msgs.msg import Float64MultiArray
 
-from reward_learning_ros.interface import theta_summary_from_message
+from reward_learning_ros.interface import ThetaSummary, theta_from_message
 from reward_learning_ros.nodes import names
 from reward_learning_ros.recording.session_records import read_session
 from reward_learning_ros.session.folder import SessionFolder
@@ -75,6 +75,20 @@ def test_what_was_published_live_is_what_the_recording_gives(summary, folder):
     assert [summary['theta'][name]['mean'] for name in theta.features] == theta.mean.tolist()
 
 
+def test_what_was_believed_live_is_near_what_was_kept_and_never_taken_for_it(summary, folder):
+    recording = read_session(folder.bag, namespace='')
+    kept = [each.record.table.tobytes() for each in recording.thetas]
+    live = [each.record.theta.table.tobytes() for each in recording.live_thetas]
+    assert kept
+    assert not set(live) & set(kept)
+    # Whether tables were ready in time is not asked: the session runs four times as fast as it
+    # would with a person, perhaps on a busy machine.
+    assert sum(each['live_updates'] for each in summary['by_pass']) <= len(live)
+    for each in summary['by_pass']:
+        assert (each['live_theta'] != {}) == (each['live_updates'] > 0)
+        assert each['live_distance'] is None or 0.0 < each['live_distance'] < 0.2
+
+
 def test_the_recording_opens_in_another_reader(folder, summary):
     with AnyReader([folder.bag]) as reader:
         counts = {name: topic.msgcount for name, topic in reader.topics.items()}
@@ -121,8 +135,9 @@ def test_replayed_it_is_learned_again_to_the_last_bit(folder, monkeypatch, tmp_p
         )
 
         def is_learned() -> bool:
-            thetas = [theta_summary_from_message(message) for message in heard]
-            return any(np.array_equal(theta.table, recorded.table) for theta in thetas)
+            thetas = [theta_from_message(message) for message in heard]
+            kept = [theta for theta in thetas if isinstance(theta, ThetaSummary)]
+            return any(np.array_equal(theta.table, recorded.table) for theta in kept)
 
         with Supervisor(describe_replay(config), SessionFolder(path=tmp_path), print):
             ros.wait_until(is_learned, DEADLINE_SEC)

@@ -75,6 +75,12 @@ class LogNormalizers:
             )
         return replace(self, sums=self.sums * np.where(np.isfinite(factors), factors, 1.0))
 
+    def rows(self, chosen: np.ndarray) -> LogNormalizers:
+        """Return them at some of the weights."""
+        return LogNormalizers(
+            largest=self.largest[chosen], sums=self.sums[chosen], effective=self.effective[chosen]
+        )
+
     def joined(self, other: LogNormalizers) -> LogNormalizers:
         """Return these and others of the same sample."""
         return LogNormalizers(
