@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
-from reward_learning_ros.cli._recorded import ParallelParameters, progress_bar
+from reward_learning_ros.cli._recorded import ParallelParameters, going_on_later, progress_bar
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments, parameter
@@ -39,6 +41,13 @@ class CalibrateParameters(ParallelParameters):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the calibration."""
+    parser.add_argument(
+        '--keep',
+        type=Path,
+        metavar='FILE',
+        help='where finished people are kept: the same command goes on from there, also with more '
+        'of them',
+    )
     parser.add_argument('--json', action='store_true', help='print JSON')
     add_parameters(parser, CalibrateParameters)
 
@@ -48,7 +57,10 @@ def run(options: argparse.Namespace) -> int:
     from reward_learning_ros.experiments.calibration import calibrate
 
     config = from_arguments(CalibrateParameters, options)
-    with progress_bar('simulated people', config.humans) as advance:
+    with (
+        going_on_later(f'those in {options.keep} are') if options.keep else nullcontext(),
+        progress_bar('simulated people', config.humans) as advance,
+    ):
         result = calibrate(
             config.task,
             humans=config.humans,
@@ -57,6 +69,7 @@ def run(options: argparse.Namespace) -> int:
             method=config.method,
             dependence=config.dependence,
             seed=config.seed,
+            journal=options.keep,
             workers=config.workers or None,
             scheduler=config.scheduler or None,
             on_done=advance,
@@ -74,11 +87,16 @@ def run(options: argparse.Namespace) -> int:
         )
     ]
     if options.json:
-        print(json.dumps({'calibrated': passed, 'quantities': rows}, indent=2))
+        found = {'calibrated': passed, 'people': len(result.ranks), 'refused': result.refused}
+        print(json.dumps({**found, 'quantities': rows}, indent=2))
     else:
         print(f'{"":<12}{"p of uniform ranks":>20}{"coverage of 90 %":>20}')
         for line in rows:
             print(f'{line["quantity"]:<12}{line["p_value"]:>20.3f}{line["coverage"]:>20.3f}')
+        expected = ' to '.join(f'{share:.3f}' for share in result.expected_coverage)
+        print(f'{len(result.ranks)} people; of exact inference 95 % of coverages are {expected}')
+        if result.refused:
+            print(f'{config.method} refused to infer θ of {result.refused} more')
         wanted = f'p > {P_VALUE}, coverage {low} to {high}'
         print(f'{"calibrated" if passed else "NOT calibrated"} ({wanted})')
     return EXIT_CALIBRATED if passed else EXIT_NOT_CALIBRATED

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from reward_learning_ros.core.domain import BetaPrior, ThetaDomain
+from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.core.human_model import InadmissibleCorrectionWarning
 from reward_learning_ros.core.inference import infer
 from reward_learning_ros.core.samplers.base import Settings
 from reward_learning_ros.core.simulated_human import simulate_corrections
-from reward_learning_ros.experiments.parallel import run_all
+from reward_learning_ros.experiments.parameter_sweep import Cell, sweep
 from reward_learning_ros.tasks import load_task
 
 # Draws of each posterior that the true value is ranked among, one less than a round number.
@@ -39,11 +41,13 @@ class Calibration:
         names: (Q,) what was ranked: the components of θ and, if inferred, β.
         ranks: (H, Q) for each simulated person.
         covered: (H, Q) whether the 90 % interval held the true value.
+        refused: Of how many more people the method refused to infer θ.
     """
 
     names: tuple[str, ...]
     ranks: np.ndarray
     covered: np.ndarray
+    refused: int = 0
 
     @property
     def p_values(self) -> np.ndarray:
@@ -53,6 +57,12 @@ class Calibration:
             counts, _ = np.histogram(column, bins=BINS, range=(0, RANKED + 1))
             result.append(stats.chisquare(counts).pvalue)
         return np.array(result)
+
+    @property
+    def expected_coverage(self) -> tuple[float, float]:
+        """Between which shares 95 % of exact inferences of so many people have their coverage."""
+        low, high = stats.binom.ppf([0.025, 0.975], len(self.covered), PROBABILITY)
+        return float(low / len(self.covered)), float(high / len(self.covered))
 
     @property
     def coverage(self) -> np.ndarray:
@@ -72,6 +82,7 @@ def calibrate(
     effort: float = 1.0,
     settings: Settings | None = None,
     seed: int = 0,
+    journal: Path | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
     on_done: Callable[[], None] = lambda: None,
@@ -89,6 +100,8 @@ def calibrate(
         effort: Weight of the squared length of a correction.
         settings: Of each inference.
         seed: Of all random numbers.
+        journal: Where people who are finished are kept; a run that was interrupted, or is to have
+            more people, goes on from there. None keeps them in memory.
         workers: Processes; all cores by default.
         scheduler: Address of a Dask scheduler to work on in place of processes.
         on_done: Called after each person.
@@ -99,22 +112,36 @@ def calibrate(
         'effort': effort,
     }
     prior = BETA_PRIOR if beta == 'infer' else BetaPrior.parse(beta)
-    function = partial(
-        _calibrate_one, task, count, prior, method, options, settings or Settings(), seed
-    )
-    runs = run_all(
-        function,
-        range(humans),
-        workers=workers,
-        scheduler=scheduler,
-        on_done=lambda index, result: on_done(),
-    )
-    results = [result for _, result in runs]
     names = load_task(task).feature_names + (() if prior.is_fixed else ('β',))
+    chosen = settings or Settings()
+    cells = [
+        Cell(
+            choices={
+                'task': task,
+                'corrections': count,
+                'beta': [prior.low, prior.high],
+                'method': method,
+                **options,
+                'seed': seed,
+                'human': human,
+            },
+            # Nothing was recorded: the people are made.
+            data=repr(asdict(chosen)),
+            infer=partial(
+                _calibrate_one, task, count, prior, method, options, chosen, seed, human
+            ),
+        )
+        for human in range(humans)
+    ]
+    rows = sweep(cells, journal=journal, workers=workers, scheduler=scheduler, on_done=on_done)
+    found = [row for row in rows if not row['failure']]
+    if not found:
+        raise InvalidInputError(f'nobody could be inferred from: {rows[0]["failure"]}')
     return Calibration(
         names=names,
-        ranks=np.array([ranks for ranks, _ in results]),
-        covered=np.array([covered for _, covered in results]),
+        ranks=np.array([row['ranks'] for row in found]),
+        covered=np.array([row['covered'] for row in found]),
+        refused=len(rows) - len(found),
     )
 
 
@@ -127,8 +154,8 @@ def _calibrate_one(
     settings: Settings,
     seed: int,
     human: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return ranks (Q,) and coverage (Q,) for one simulated person."""
+) -> dict[str, Any]:
+    """Return ranks (Q,) and coverage (Q,) for one simulated person, as columns of a row."""
     task = load_task(task_name)
     truth_seed, human_seed, infer_seed = np.random.SeedSequence((seed, human)).spawn(3)
     rng = np.random.default_rng(truth_seed)
@@ -157,4 +184,7 @@ def _calibrate_one(
         draws = np.column_stack([draws, posterior.beta_samples])
     low, high = np.quantile(draws, [(1 - PROBABILITY) / 2, (1 + PROBABILITY) / 2], axis=0)
     chosen = np.linspace(0, len(draws) - 1, RANKED).astype(int)
-    return (draws[chosen] < truth).sum(axis=0), (low <= truth) & (truth <= high)
+    return {
+        'ranks': (draws[chosen] < truth).sum(axis=0).tolist(),
+        'covered': ((low <= truth) & (truth <= high)).tolist(),
+    }

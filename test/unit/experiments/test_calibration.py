@@ -1,10 +1,12 @@
 """Simulation-based calibration, in small."""
 
 import numpy as np
+import pytest
 
 from reward_learning_ros import core
 from reward_learning_ros.core import simulated_human
 from reward_learning_ros.core.compiled import JIT_ENABLED
+from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.experiments.calibration import RANKED, Calibration, calibrate
 
 
@@ -36,6 +38,49 @@ def test_ranks_are_reproducible_and_in_range():
     assert one.ranks.shape == (humans, 3)
     assert ((one.ranks >= 0) & (one.ranks <= RANKED)).all()
     np.testing.assert_array_equal(one.ranks, two.ranks)
+
+
+def test_a_calibration_goes_on_where_it_was(tmp_path):
+    quick = {
+        'count': 1,
+        'beta': 3.0,
+        'dependence': 'independent',
+        'workers': 1,
+        'settings': core.Settings(
+            warmup=8,
+            batch=8,
+            max_draws=8,
+            inner_steps=1,
+            ensemble=core.EnsembleSize(seeds=200, members=4, anneal_steps=2),
+        ),
+    }
+    journal = tmp_path / 'people.jsonl'
+    first = calibrate('cup', humans=2, journal=journal, **quick)
+    lines = journal.read_text().splitlines()
+    longer = calibrate('cup', humans=3, journal=journal, **quick)
+    # The two that were done before are not done again.
+    assert journal.read_text().splitlines()[: len(lines)] == lines
+    assert len(journal.read_text().splitlines()) == len(lines) + 1
+    np.testing.assert_array_equal(longer.ranks[:2], first.ranks)
+    np.testing.assert_array_equal(longer.ranks, calibrate('cup', humans=3, **quick).ranks)
+    # Another seed is another person.
+    calibrate('cup', humans=1, seed=1, journal=journal, **quick)
+    assert len(journal.read_text().splitlines()) == len(lines) + 2
+
+
+def test_when_everybody_is_refused_the_error_says_why():
+    with pytest.raises(InvalidInputError, match='nobody could be inferred from'):
+        calibrate('cup', humans=1, count=1, beta=3.0, method='nothing', workers=1)
+
+
+def test_expected_coverage_narrows_with_people():
+    few, many = (
+        Calibration(names=('a',), ranks=np.zeros((n, 1)), covered=np.zeros((n, 1)))
+        for n in (200, 1000)
+    )
+    assert few.expected_coverage == (0.855, 0.94)
+    assert many.expected_coverage[0] > few.expected_coverage[0]
+    assert many.expected_coverage[1] < few.expected_coverage[1]
 
 
 def test_uniform_ranks_pass_and_crooked_ones_do_not():
