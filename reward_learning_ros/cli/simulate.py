@@ -1,7 +1,8 @@
 """The paper's experiments with simulated people: its figures, and what every method gets wrong.
 
 `figures` draws the working example; `push`, `close` and `pour` are the simulations, `study` the
-user study with simulated participants, and `all` everything. Rows are kept for each person, so a
+user study with simulated participants, `methods` what each method costs and how near it comes to
+the exact posterior, and `all` everything. Rows are kept for each person, so a
 run that was interrupted goes on where it was.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 NAME = 'simulate'
 HELP = "the paper's experiments with simulated people"
 
-FIGURES, STUDY, ALL = 'figures', 'study', 'all'
+FIGURES, STUDY, COMPARISON, ALL = 'figures', 'study', 'methods', 'all'
 SIMULATIONS = ('push', 'close', 'pour')
-EXPERIMENTS = (FIGURES, *SIMULATIONS, STUDY)
+EXPERIMENTS = (FIGURES, *SIMULATIONS, STUDY, COMPARISON)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +48,10 @@ class SimulateParameters(ParallelParameters):
     )
     study_tasks: tuple[str, ...] = parameter(
         ('press', 'reach', 'push_study'), description='Tasks of the user study'
+    )
+    method_tasks: tuple[str, ...] = parameter(
+        ('cup', 'press', 'reach', 'push', 'close', 'pour'),
+        description='Tasks on which methods are compared with the exact posterior',
     )
     goals: str = parameter(
         'presets',
@@ -123,6 +128,8 @@ def run(options: argparse.Namespace) -> int:
         results['simulations'] = _simulations(config, setup, tasks, output)
     if STUDY in wanted:
         results[STUDY] = _study(config, setup, output)
+    if COMPARISON in wanted:
+        results[COMPARISON] = _methods(config, output)
     output.report(config)
     if options.json:
         print(json.dumps(results, indent=2, allow_nan=False))
@@ -236,6 +243,41 @@ def _study(config: SimulateParameters, setup: Setup, output: _Output) -> dict[st
     drawn = output.figure(figures.draw_study, analysis, folder, 'error_and_regret')
     output.sections.append(analysis_section('User study', analysis, drawn))
     return _kept(analysis, folder, output)
+
+
+def _methods(config: SimulateParameters, output: _Output) -> dict[str, Any]:
+    from reward_learning_ros.experiments import simulation_figures as figures
+    from reward_learning_ros.experiments.method_comparison import compare_methods, comparison_text
+    from reward_learning_ros.experiments.simulation_report import methods_section
+    from reward_learning_ros.figures.run_report import write_text
+    from reward_learning_ros.study.statistics_tables import write_rows
+
+    folder = output.folder / f'methods-seed{config.seed}'
+    journal = folder / 'people.jsonl'
+    total = len(config.method_tasks) * len(config.betas) * config.humans
+    with going_on_later(f'those in {journal} are'), progress_bar('people', total) as advance:
+        cells = compare_methods(
+            config.method_tasks,
+            humans=config.humans,
+            betas=config.betas,
+            library_size=config.library_size or None,
+            seed=config.seed,
+            journal=journal,
+            workers=config.workers or None,
+            scheduler=config.scheduler or None,
+            on_done=advance,
+        )
+    drawn = output.figure(figures.draw_methods, cells, folder, 'accuracy_and_cost')
+    output.sections.append(methods_section(cells, drawn))
+    text = comparison_text(cells)
+    write_rows([asdict(cell) for cell in cells], folder / 'methods.csv')
+    write_text(folder / 'methods.txt', f'{text}\n')
+    output.written.extend([folder / 'methods.csv', folder / 'methods.txt'])
+    rows = [
+        {name: None if value != value else value for name, value in asdict(cell).items()}
+        for cell in cells
+    ]
+    return {'text': text, 'cells': rows}
 
 
 def _kept(analysis: Any, folder: Path, output: _Output) -> dict[str, Any]:

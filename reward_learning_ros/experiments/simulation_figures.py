@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from reward_learning_ros.core.human_model import DEPENDENCES, DEPENDENT
 from reward_learning_ros.experiments import working_example as example
+from reward_learning_ros.experiments.method_comparison import MethodCell
 from reward_learning_ros.experiments.simulation_analysis import MEASURES, OURS, Analysis, Family
 from reward_learning_ros.figures.figure_style import (
     METHOD_STYLES,
@@ -102,6 +104,44 @@ def draw_comparison(result: example.WorkingExample, path: Path) -> None:
             },
         )
         right.set(title='mean over demonstrations', xlabel='β')
+        save_figure(figure, path)
+
+
+def draw_methods(cells: Sequence[MethodCell], path: Path) -> None:
+    """Draw how near each method comes to the exact posterior, over what it costs."""
+    places = list(dict.fromkeys((cell.task, cell.beta) for cell in cells))
+    with publication_style():
+        check_figure_path(path)
+        columns = min(3, len(places))
+        rows = -(-len(places) // columns)
+        figure, panels = new_figure(height_in=0.5 + 2.1 * rows, rows=rows, columns=columns)
+        for panel, place in itertools.zip_longest(panels.reshape(-1), places):
+            if place is None:
+                panel.set_axis_off()
+                continue
+            for cell in cells:
+                if (cell.task, cell.beta) != place or not cell.people:
+                    continue
+                style = METHOD_STYLES[cell.method]
+                panel.plot(
+                    [cell.seconds],
+                    [cell.distance],
+                    marker=style.marker,
+                    color=style.color,
+                    linestyle='',
+                    markersize=6.0,
+                    label=style.label,
+                )
+            panel.set(
+                title=f'{place[0]}, β = {place[1]:g}',
+                xlabel='core-seconds',
+                xscale='log',
+                yscale='log',
+            )
+            panel.grid(axis='both')
+        panels[0][0].set_ylabel('distance to the exact mean')
+        handles, labels = panels[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc='outside lower center', ncols=4)
         save_figure(figure, path)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from reward_learning_ros.experiments import working_example as example
+from reward_learning_ros.experiments.method_comparison import MethodCell
 from reward_learning_ros.experiments.simulation_analysis import Analysis
 from reward_learning_ros.figures.html_page import number
 from reward_learning_ros.figures.run_report import (
@@ -25,6 +26,56 @@ from reward_learning_ros.study.statistics_tables import (
     model_table,
     write_rows,
 )
+
+
+def methods_section(cells: Sequence[MethodCell], drawn: Path) -> Section:
+    """Return what methods cost and how near they come, as a section of the page."""
+    columns = (
+        'task',
+        'β',
+        'method',
+        'people',
+        'distance',
+        'TV',
+        'Error',
+        'exact',
+        'coverage',
+        's',
+    )
+    rows = [
+        (
+            cell.task,
+            f'{cell.beta:g}',
+            cell.method,
+            f'{cell.people}' + (f' ({cell.refused} refused)' if cell.refused else ''),
+            number(cell.distance, 4),
+            number(cell.variation),
+            number(cell.error),
+            number(cell.exact_error),
+            number(cell.coverage, 2),
+            number(cell.seconds),
+        )
+        for cell in cells
+    ]
+    return Section(
+        title='Accuracy and cost of the methods',
+        blocks=(
+            FigureBlock(
+                name='methods',
+                figure=drawn,
+                caption='How far a component of the mean is from that of the exact posterior, '
+                'over the processor time of one inference.',
+            ),
+            TableBlock(
+                columns=columns,
+                rows=rows,
+                caption='Distance to the mean of the exact posterior, total variation to it, '
+                'Error to θ* and that of the exact posterior, coverage of 90 % intervals, '
+                'processor time.',
+                text_columns=(2,),
+            ),
+        ),
+    )
 
 
 def write_analysis(analysis: Analysis, folder: Path) -> None:

@@ -24,6 +24,7 @@ from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.core.human_model import INDEPENDENT
 from reward_learning_ros.core.inference import infer
 from reward_learning_ros.core.library import TrajectoryLibrary
+from reward_learning_ros.core.reference import GridPosterior
 from reward_learning_ros.core.simulated_human import simulate_corrections
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.experiments.budget import ALL_METHODS, Budget, find_budget
@@ -51,11 +52,25 @@ class ExactPosterior:
 
     def mean(self, features: np.ndarray) -> np.ndarray:
         """Return the posterior mean (d,) after independent demonstrations of features (K, d)."""
+        probability = self._probability(features)
+        return np.asarray(probability @ self._theta / probability.sum())
+
+    def posterior(self, features: np.ndarray) -> GridPosterior:
+        """Return the posterior after independent demonstrations of features (K, d)."""
+        probability = self._probability(features)
+        lengths = np.linalg.norm(self._theta, axis=1)
+        angle = None
+        if np.allclose(lengths, 1.0):
+            angle = np.arctan2(self._theta[:, 1], self._theta[:, 0])
+        return GridPosterior(
+            theta=self._theta, probability=probability / probability.sum(), angle=angle
+        )
+
+    def _probability(self, features: np.ndarray) -> np.ndarray:
         log_probability = (
             self._beta * self._theta @ features.sum(axis=0) - len(features) * self._log_normalizer
         )
-        probability = np.exp(log_probability - log_probability.max())
-        return np.asarray(probability @ self._theta / probability.sum())
+        return np.asarray(np.exp(log_probability - log_probability.max()))
 
 
 def _grid(domain: ThetaDomain) -> np.ndarray:

@@ -77,6 +77,10 @@ METHOD_STYLES: Mapping[str, SeriesStyle] = {
     'double_mh_one': SeriesStyle(
         label='Double MH, one auxiliary', color='#7fceb9', hatch='xxxx', marker='v', dashes='-'
     ),
+    'double_mh_screened': SeriesStyle(
+        label='Double MH, screened', color='#00664b', hatch='++++', marker='P', dashes='-'
+    ),
+    'tabulated': SeriesStyle(label='Tabulated', color=VERMILION, hatch='....', marker='*'),
     'exact': SeriesStyle(label='Exact', color=PURPLE, hatch='----', marker='x', dashes=':'),
 }
 
