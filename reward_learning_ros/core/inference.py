@@ -215,8 +215,9 @@ class Inference:
             if self._sampler is None:
                 yield Progress(stage='preparing')
                 yield from self._prepare(executor, stopped)
+            at_once = min(getattr(self._sampler, 'min_batch', 1), settings.max_draws)
             while not stopped():
-                self._advance(executor, settings.batch)
+                self._advance(executor, max(settings.batch, at_once))
                 progress = self._progress()
                 yield progress
                 if self._is_enough(progress) or progress.draws >= settings.max_draws:
@@ -304,7 +305,8 @@ class Inference:
         self, executor: ThreadPoolExecutor, stopped: Callable[[], bool]
     ) -> Iterator[Progress]:
         """Build what the chains share, start them and tune them."""
-        problem = self.problem(executor, stopped)
+        # One thread would only be handed its own work again, piece by piece.
+        problem = self.problem(executor if self._threads > 1 else None, stopped)
         self._sampler = self._make_sampler(problem)
         if self.task.library is None:
             first = problem.evidence.spaces[0]

@@ -77,7 +77,7 @@ class Settings:
     screening_steps: int = 0
     candidates: int = 128
     samples: int = 1000
-    points: int = 4096
+    points: int = 2048
     ensemble: EnsembleSize = field(default_factory=EnsembleSize)
 
     def __post_init__(self) -> None:
@@ -211,7 +211,8 @@ def first_bothers(problem: Problem) -> tuple[float, ...]:
 class Sampler(Protocol):
     """A method of sampling θ.
 
-    The constructor takes the problem and does all the work that the chains share.
+    The constructor takes the problem and does all the work that the chains share. One whose draws
+    cost nothing may say in `min_batch` how many it gives at a time at least.
     """
 
     counters: int

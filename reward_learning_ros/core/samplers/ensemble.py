@@ -68,9 +68,13 @@ class EnsembleSize:
     anneal_steps: int = 20  # moves of each member on its rung
     # Seeds, and members in all, hold at most this many numbers: of long sequences there are fewer.
     numbers: int = 2_500_000
+    rung_ratio: float = RUNG_RATIO  # how much further out each rung stands
+    tunings: int = 4  # of the moves, on each rung
 
     def __post_init__(self) -> None:
-        for name in ('seeds', 'members', 'anneal_steps', 'numbers'):
+        if not self.rung_ratio > 1.0:
+            raise InvalidInputError(f'rung_ratio is {self.rung_ratio}; it must be above 1')
+        for name in ('seeds', 'members', 'anneal_steps', 'numbers', 'tunings'):
             if getattr(self, name) < 1:
                 raise InvalidInputError(f'{name} is {getattr(self, name)}; it must be at least 1')
 
@@ -125,7 +129,7 @@ class Ensemble:
         scales = [1.0] * len(costs)
         pool = _Pool(deltas, statistics, log_mixture(statistics, origins, np.array(log_shares)))
         rung_scales = np.full(count, 0.5)
-        radii = _radii(statistics, directions, largest_radius)
+        radii = _radii(statistics, directions, largest_radius, size.rung_ratio)
         most = size.numbers // (len(radii) * count * deltas[0].size)
         members = self._members_each = min(size.members, max(MIN_MEMBERS, most))
         for rung, radius in enumerate(radii):
@@ -136,7 +140,7 @@ class Ensemble:
             else:
                 rest = np.full((count, 1), radius * tails)
             etas = np.append(directions * radius, rest, axis=1)
-            climb = partial(self._climb, pool)
+            climb = partial(self._climb, pool, members)
             found: list[Any] = list(_map(executor, climb, etas, rung_scales, rngs))
             anchors.extend(etas)
             log_shares.extend(np.log(members) - log_z for _, _, log_z, _ in found)
@@ -155,8 +159,9 @@ class Ensemble:
         seeds_kept = min(members, each)
         first = (each * np.arange(len(costs))[:, None] + np.arange(seeds_kept)).reshape(-1)
         kept = np.append(first, np.arange(len(deltas), len(pool.deltas)))
-        self._seeds_kept = seeds_kept
-        self._origins = len(costs)
+        counts = np.full(len(anchors), np.log(members))
+        counts[: len(costs)] = np.log(seeds_kept)
+        self._log_counts = counts
         log_shares[: len(costs)] = list(np.log(seeds_kept) - log_z)
         self.members = _shuffled(
             pool,
@@ -171,9 +176,7 @@ class Ensemble:
     @property
     def log_normalizers(self) -> np.ndarray:
         """The estimates (A,) of log Z(η) at the anchors, relative to η = 0."""
-        counts = np.full(len(self.members.log_shares), np.log(self._members_each))
-        counts[: self._origins] = np.log(self._seeds_kept)
-        return counts - self.members.log_shares
+        return np.asarray(self._log_counts - self.members.log_shares)
 
     def effective_shares(self, etas: np.ndarray) -> np.ndarray:
         """Return which share (J,) of the members counts for an auxiliary at weights (J, d + 1)."""
@@ -182,17 +185,30 @@ class Ensemble:
         return np.asarray(weights.sum(axis=0) ** 2 / (weights**2).sum(axis=0) / len(weights))
 
     def refined(
-        self, etas: np.ndarray, seed: np.random.SeedSequence, executor: Executor | None = None
+        self,
+        etas: np.ndarray,
+        seed: np.random.SeedSequence,
+        executor: Executor | None = None,
+        members_each: int | None = None,
     ) -> Ensemble:
-        """Return an ensemble with more anchors (J, d + 1), where chains of θ are found to be."""
+        """Return an ensemble with more anchors (J, d + 1), where chains of θ are found to be.
+
+        Args:
+            etas: The anchors.
+            seed: Of all random numbers.
+            executor: Where they are drawn at the same time.
+            members_each: Members of each; as many as the others have by default.
+        """
         members = self.members
         count = len(etas)
+        each = self._members_each if members_each is None else members_each
         own_seed, *streams = seed.spawn(1 + count)
         pool = _Pool(members.deltas, members.statistics, members.log_mixture)
 
         scales = [members.scales[nearest_anchor(eta, members)] for eta in etas]
         rngs = [np.random.default_rng(stream) for stream in streams]
-        found: list[Any] = list(_map(executor, partial(self._climb, pool), etas, scales, rngs))
+        climb = partial(self._climb, pool, each)
+        found: list[Any] = list(_map(executor, climb, etas, scales, rngs))
         deltas = np.concatenate([pool.deltas, *(new for new, *_ in found)])
         added = np.concatenate([new for _, new, *_ in found])
         statistics = np.concatenate([pool.statistics, added])
@@ -208,7 +224,7 @@ class Ensemble:
                 of_old_anchors, log_mixture(statistics, etas, log_shares, executor)
             )
 
-        log_count = np.log(self._members_each)
+        log_count = np.log(each)
         log_shares = np.array([log_count - log_z for _, _, log_z, _ in found])
         # The new anchors were estimated from few members; now they have members of their own.
         exponents = statistics @ etas.T - mixture(log_shares)[:, None]
@@ -216,6 +232,7 @@ class Ensemble:
         log_shares = log_count - largest - np.log(np.exp(exponents - largest).sum(axis=0))
         order = np.random.default_rng(own_seed).permutation(len(deltas))
         result = copy(self)
+        result._log_counts = np.append(self._log_counts, np.full(count, log_count))
         result.members = Members(
             deltas[order],
             statistics[order],
@@ -266,21 +283,25 @@ class Ensemble:
         return deltas, statistics
 
     def _climb(
-        self, pool: _Pool, eta: np.ndarray, scale: float, rng: np.random.Generator
+        self,
+        pool: _Pool,
+        members: int,
+        eta: np.ndarray,
+        scale: float,
+        rng: np.random.Generator,
     ) -> tuple[np.ndarray, np.ndarray, float, float]:
         """Draw the members of one anchor; also return log Z(η) and the tuned scale of moves."""
         exponents = pool.statistics @ eta - pool.log_mixture
         largest = exponents.max()
         edges = np.cumsum(np.exp(exponents - largest))
         log_z = float(largest + np.log(edges[-1]))
-        members = self._members_each
         # Systematic resampling: the least noise that one uniform number can give.
         marks = (np.arange(members) + rng.random()) / members * edges[-1]
         chosen = np.minimum(np.searchsorted(edges, marks), len(edges) - 1)
         deltas, statistics = pool.deltas[chosen], pool.statistics[chosen]
         scratch = make_scratch(self._space, len(eta) - statistics_size(self._space, 0))
         counts = np.zeros((kernels.KINDS, 2), dtype=np.int64)
-        parts = min(4, self._size.anneal_steps)
+        parts = min(self._size.tunings, self._size.anneal_steps)
         for _ in range(parts):
             counts[:] = 0
             move_members(
@@ -397,13 +418,15 @@ def _parts(count: int) -> list[slice]:
     return [slice(start, min(start + PART, count)) for start in range(0, count, PART)]
 
 
-def _radii(statistics: np.ndarray, directions: np.ndarray, largest: float) -> np.ndarray:
+def _radii(
+    statistics: np.ndarray, directions: np.ndarray, largest: float, ratio: float
+) -> np.ndarray:
     """Return the rungs: from where rewards begin to matter up to the largest, evenly in ratio."""
     spread = float((statistics[:, : directions.shape[1]] @ directions.T).std(axis=0).max())
     smallest = FIRST_RUNG / spread if spread > 0.0 else largest
     if smallest >= largest:
         return np.array([largest])
-    count = 1 + int(np.ceil(np.log(largest / smallest) / np.log(RUNG_RATIO)))
+    count = 1 + int(np.ceil(np.log(largest / smallest) / np.log(ratio)))
     return np.geomspace(smallest, largest, count)
 
 

@@ -10,6 +10,7 @@ bootstrap).
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -34,6 +35,15 @@ from reward_learning_ros.core.samplers.points import (
 PARTS = 4
 # Of each anchor, in each of them.
 MIN_PART_MEMBERS = 4
+# What is drawn before the posterior is known is there to find it: of seeds, members and moves this
+# share, and rungs further apart. Then each ensemble gets anchors where the posterior is.
+FIRST_SHARE = 0.5
+FIRST_STEPS_SHARE = 0.6
+FIRST_RUNG_RATIO = 3.0
+PLACED_SHARE = 0.5
+# The error of a table that data use K times counts K times: it has K times the members, up to so
+# often.
+MAX_OFTEN = 8
 # Replicates of the table, in which the ensembles count by random shares. With this concentration
 # of a Dirichlet distribution their variance is that of the mean of the ensembles.
 REPLICATES = 64
@@ -47,7 +57,7 @@ MAX_EXTENSIONS = 8
 WANTED_MEMBERS = 100.0
 MIN_MEMBERS = 10.0
 # The error of the mean over the spread that is small enough.
-WANTED_ERROR = 0.05
+WANTED_ERROR = 0.1
 # Points with a smaller weight than this share of the largest one are let go.
 NEGLIGIBLE = 1e-8
 MAX_REFINEMENTS = 3
@@ -61,6 +71,8 @@ class Tabulated:
     """Draws from points that are weighted by a table of log Z."""
 
     counters = 2
+    # Draws cost nothing, and few of them are further from the weights than the table is.
+    min_batch = 1000
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
@@ -69,8 +81,10 @@ class Tabulated:
             [block.space for block in blocks], minlength=self._space_count()
         )
         self._data = np.sum([np.zeros(problem.weights), *(b.statistics for b in blocks)], axis=0)
+        self._often = int(np.clip(self._copies.max(initial=1), 1, MAX_OFTEN))
         self._rng = np.random.default_rng(problem.stream(4))
         self._shares = self._rng.dirichlet(np.full(PARTS, CONCENTRATION), REPLICATES)
+        self._ensembles: list[list[Ensemble]] = []
         self._points = Points.of_prior(problem, problem.settings.points, self._rng)
         self._samples = self._draw_samples()
         self._tables = self._tabulate(self._points.etas)
@@ -123,7 +137,7 @@ class Tabulated:
 
     def _draw_samples(self) -> list[list[Sample]]:
         """Return independent samples of each space."""
-        size = part_of(self._problem.settings.ensemble)
+        size = part_of(self._problem.settings.ensemble, self._often)
         self._ensembles = [
             [draw_ensemble(self._problem, index, size, part) for part in range(PARTS)]
             for index in range(self._space_count())
@@ -135,7 +149,12 @@ class Tabulated:
         problem = self._problem
         self._ensembles = [
             [
-                ensemble.refined(etas, problem.stream(3, attempt, index, part), problem.executor)
+                ensemble.refined(
+                    etas,
+                    problem.stream(3, attempt, index, part),
+                    problem.executor,
+                    math.ceil(PLACED_SHARE * problem.settings.ensemble.members * self._often),
+                )
                 for part, ensemble in enumerate(parts)
             ]
             for index, parts in enumerate(self._ensembles)
@@ -198,7 +217,8 @@ class Tabulated:
             lacking = weights * (self._effective() < WANTED_MEMBERS)
             is_covered = lacking.sum() <= MAX_UNCOVERED
             self._draw_replicates()
-            if is_covered and self._error() <= WANTED_ERROR:
+            is_placed = attempt > 1 or not self._ensembles
+            if is_placed and is_covered and self._error() <= WANTED_ERROR:
                 return
             wanted = weights if is_covered else lacking
             chosen = np.unique(systematic(wanted, ADAPTED_ANCHORS, self._rng))
@@ -259,10 +279,22 @@ class LibraryTabulated(Tabulated):
         return [[Sample(statistics=statistics, log_mixture=log_count, is_complete=True)]]
 
 
-def part_of(size: EnsembleSize) -> EnsembleSize:
-    """Return the size of one of the independent ensembles that together are as large."""
+def part_of(size: EnsembleSize, often: int) -> EnsembleSize:
+    """Return the size of one of the independent ensembles at first.
+
+    Args:
+        size: Of an ensemble for Double Metropolis–Hastings.
+        often: How often the data use the space.
+    """
+    share = FIRST_SHARE / PARTS * often
     return replace(
-        size, seeds=-(-size.seeds // PARTS), members=max(MIN_PART_MEMBERS, size.members // PARTS)
+        size,
+        seeds=math.ceil(size.seeds * share),
+        members=max(MIN_PART_MEMBERS, round(size.members * share)),
+        anneal_steps=math.ceil(size.anneal_steps * FIRST_STEPS_SHARE),
+        rung_ratio=max(size.rung_ratio, FIRST_RUNG_RATIO),
+        # Each takes as long as a hundred moves.
+        tunings=1,
     )
 
 
