@@ -21,6 +21,7 @@ NOT_RUN = (
     'arm_stream',
     'faults',
     'fuzz',
+    'live_belief',
     'pushed_arm',
     'scalar_press',
     'soak',

@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 
 from benchmarks import scalar_press
 from reward_learning_ros import core
+from reward_learning_ros.core.belief_tables import BeliefTables, TableMaker
 from reward_learning_ros.core.human_model import HumanModel, gather_evidence
 from reward_learning_ros.core.reference import (
     TrajectoryQuadrature,
@@ -50,8 +52,10 @@ def run(parts: Sequence[str] = ()) -> dict[str, Any]:
         speed,
         latency,
         tables,
+        live,
         screening,
         scaling,
+        growth,
         cup,
         sessions,
         recordings,
@@ -166,6 +170,119 @@ def tables() -> dict[str, Any]:
     return results
 
 
+def live() -> dict[str, Any]:
+    """From the arrival of a delta to the live belief on the wire, and how near it comes."""
+    from benchmarks import live_belief
+
+    return {**live_tables(), **live_belief.latency()}
+
+
+def live_tables() -> dict[str, Any]:
+    """Processor time of the tables of a plan, and the distance of beliefs to long runs.
+
+    Three people on each task correct every waypoint that they care to, by `core.PASS_MODEL`.
+    """
+    results: dict[str, Any] = {}
+    for name in ('press', 'reach'):
+        task = core.load_task(name).softened(core.MOTOR_NOISE_M)
+        free = len(task.plan) - task.space.fixed_waypoints
+        silent = core.CorrectionSequence.from_pass(task.plan, np.zeros((free, task.plan.shape[1])))
+        options = dict(core.PASS_MODEL)
+
+        def make(
+            task: core.Task = task,
+            options: dict[str, Any] = options,
+            silent: core.CorrectionSequence = silent,
+        ) -> BeliefTables:
+            maker = TableMaker(task, options, seed=0)
+            points, _ = maker.points((), silent)
+            tables = BeliefTables(task, HumanModel(**options), points)
+            for key, table in maker.tables(points, silent):
+                tables.add(key, table)
+            return tables
+
+        make()
+        results[f'tables of a plan, processor time, s, {name}'] = _processor_sec(make)
+        tables = make()
+        away: dict[str, list[float]] = {'live': [], 'session': []}
+        for human in range(3):
+            theta = task.theta.sample(1, np.random.default_rng(human))[0]
+            told = core.simulate_corrections(
+                task, theta, beta=15.0, bother=1.0, count=free, seed=human
+            )
+            long = replace(core.PASS_SETTINGS, target_ess=2000.0, max_draws=5000)
+            exact = np.mean(
+                [
+                    core.infer(task, told, seed=seed, settings=long, **options).mean
+                    for seed in (90, 91)
+                ],
+                axis=0,
+            )
+            session = core.infer(task, told, seed=1, settings=core.PASS_SETTINGS, **options)
+            belief = tables.belief((told,))
+            assert belief is not None
+            away['live'].append(float(np.abs(belief.mean - exact).mean()))
+            away['session'].append(float(np.abs(session.mean - exact).mean()))
+        label = f'|mean − long run|, {name}, 3 passes'
+        results[f'{label}, live belief'] = float(np.mean(away['live']))
+        results[f'{label}, double_mh as in a session'] = float(np.mean(away['session']))
+    return results
+
+
+def growth() -> dict[str, Any]:
+    """Cost and scatter of tables and Double MH as features and corrections grow, β = 5."""
+    results: dict[str, Any] = {}
+    for size in (2, 4, 6, 8):
+        task = random_task(size)
+        for count in (1, 7, 30, 100):
+            rng = np.random.default_rng(count)
+            onsets = np.sort(rng.integers(1, len(task.plan), size=count))
+            deltas = rng.uniform(-0.03, 0.03, (count, 3))
+            told = core.CorrectionSequence.from_deltas(task.plan, deltas, onsets.tolist())
+            means = {}
+            for method in ('double_mh', 'tabulated'):
+                found, spent = [], []
+                for seed in range(3):
+                    run = core.Inference(task, told, method=method, beta=5.0, seed=seed, threads=1)
+                    spent.append(_processor_sec(run.run))
+                    found.append(run.posterior().mean)
+                label = f'{method}, {size} features, {count} corrections'
+                results[f'{label}: processor time, s'] = float(np.median(spent))
+                scatter = np.std(found, axis=0, ddof=1).mean()
+                results[f'{label}: scatter of a mean over 3 seeds'] = float(scatter)
+                means[method] = np.mean(found, axis=0)
+            label = f'{size} features, {count} corrections: distance of the two, a component'
+            apart = np.abs(means['tabulated'] - means['double_mh']).mean()
+            results[label] = float(apart)
+    return results
+
+
+def random_task(size: int) -> core.Task:
+    """Return a task on the plan of Press with features that prefer random places."""
+    base = core.load_task('press')
+    rng = np.random.default_rng(size)
+    low, high = base.plan.min(axis=0) - 0.2, base.plan.max(axis=0) + 0.2
+    places = rng.uniform(low, high, (size, 3))
+
+    def features(trajectory: np.ndarray) -> np.ndarray:
+        values = np.zeros(size)
+        for index in range(size):
+            for waypoint in range(trajectory.shape[0]):
+                away = 0.0
+                for axis in range(3):
+                    away += (trajectory[waypoint, axis] - places[index, axis]) ** 2
+                values[index] += np.exp(-away / 0.08) / trajectory.shape[0]
+        return values
+
+    return core.Task(
+        name=f'random{size}',
+        feature_names=tuple(f'place{index}' for index in range(size)),
+        features=features,
+        plan=base.plan,
+        space=base.space,
+    )
+
+
 def screening() -> dict[str, Any]:
     """Effective draws of Double MH for each second of processor time, screened and not.
 
@@ -262,7 +379,9 @@ def cup() -> dict[str, Any]:
                 dependence='independent',
                 beta=beta,
                 seed=1,
-                settings=core.Settings(target_ess=6000.0),
+                # As many draws as 20 bins need to be told from each other: of 6,000 independent
+                # ones the total variation is 0.02 even if they are exact.
+                settings=core.Settings(batch=20_000, max_draws=20_000, target_ess=1e9),
             )
             key = f'total variation, tabulated, K = {count}, β = {beta:g} (at most 0.01)'
             results[key] = exact.total_variation(table)
