@@ -380,8 +380,10 @@ def cup() -> dict[str, Any]:
                 beta=beta,
                 seed=1,
                 # As many draws as 20 bins need to be told from each other: of 6,000 independent
-                # ones the total variation is 0.02 even if they are exact.
-                settings=core.Settings(batch=20_000, max_draws=20_000, target_ess=1e9),
+                # ones the total variation is 0.02 even if they are exact; and as many points.
+                settings=core.Settings(
+                    points=16_384, batch=20_000, max_draws=20_000, target_ess=1e9
+                ),
             )
             key = f'total variation, tabulated, K = {count}, β = {beta:g} (at most 0.01)'
             results[key] = exact.total_variation(table)
