@@ -42,7 +42,7 @@ PARTS = 2
 # Replicates of the tables in which those count by random shares; with two of them, each in turn
 # and every share between.
 REPLICATES = 8
-# For seven waypoints of Press or Reach less than a second of one core. Twice as many members and
+# For seven waypoints of Press or Reach about a second of one core. Twice as many members and
 # more did not bring beliefs nearer to the reference.
 SETTINGS = Settings(points=4096, ensemble=EnsembleSize(seeds=8192, members=16, anneal_steps=24))
 # Points that should count before anything is told of a plan, and how they come to be.
