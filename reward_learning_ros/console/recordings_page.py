@@ -94,7 +94,7 @@ class _Replay:
                             value=finished.duration_sec,
                             on_change=self._show,
                         ).props('aria-label="time in the recording"')
-                        self._time = text('', 'rl-number')
+                        self._time = text('', 'rl-number').props('data-time')
                     build_legend()
                 if folder.report.is_file():
                     with card('Report', 'rl-order-4'):
