@@ -18,7 +18,7 @@ from reward_learning_ros.learning import Learner, LearningParameters, learn
 from reward_learning_ros.learning.inference_result import tool_paths_of
 from reward_learning_ros.participant.decisions import Participant, ParticipantParameters
 from reward_learning_ros.participant.hand import HandParameters
-from reward_learning_ros.participant.participation import MeantPass, Participation
+from reward_learning_ros.participant.participation import MeantPass, ParticipantSimulation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,9 @@ def run_session(
 ) -> list[PassOutcome]:
     """Return how a session stood after each pass; one that nobody touched is the last."""
     participant = Participant(person)
-    participation = Participation(participant, HandParameters(), person.seed, ThinkingAtOnce())
+    participation = ParticipantSimulation(
+        participant, HandParameters(), person.seed, ThinkingAtOnce()
+    )
     arm = GuidedArm(
         participation=participation,
         simulation=SimulationParameters(seed=person.seed, push_timeout_sec=1.0),

@@ -26,7 +26,7 @@ from reward_learning_ros.arm.simulation_parameters import SimulationParameters
 from reward_learning_ros.interface import Deformation, Plan, PlaybackState
 from reward_learning_ros.participant.decisions import Participant, ParticipantParameters
 from reward_learning_ros.participant.hand import HandParameters
-from reward_learning_ros.participant.participation import MeantPass, Participation
+from reward_learning_ros.participant.participation import MeantPass, ParticipantSimulation
 from reward_learning_ros.participant.people import KINDS, MODEL
 from reward_learning_ros.playback.configuration import PlaybackParameters
 from reward_learning_ros.playback.state_machine import Playback
@@ -104,7 +104,7 @@ class GuidedArm:
             each tick of the hand while the plan is played.
     """
 
-    participation: Participation
+    participation: ParticipantSimulation
     simulation: SimulationParameters = field(default_factory=SimulationParameters)
     detected: bool = False
     track: list[tuple[float, Array, float]] = field(default_factory=list)
@@ -203,7 +203,7 @@ def guide(
 ) -> tuple[MeantPass, GuidedArm]:
     """Let somebody correct one pass of the task's own plan."""
     participant = Participant(parameters)
-    participation = Participation(
+    participation = ParticipantSimulation(
         participant, hand or HandParameters(), parameters.seed, ThinkingAtOnce()
     )
     arm = GuidedArm(

@@ -166,8 +166,8 @@ class _Stage:
         self._views = scenes.widest_views(task.scene, ways)
         self._lines = []
         for panel, view in zip(panels[:2], self._views, strict=True):
-            for thing in task.scene:
-                scenes.draw_thing(panel, thing, view)
+            for scene_object in task.scene:
+                scenes.draw_object(panel, scene_object, view)
             limits = scenes.square_limits(scenes.spread(task.scene, ways, view))
             scenes.finish_view(panel, view, limits)
             scenes.draw_names(panel, task.scene, ways, view, limits, 2.4)

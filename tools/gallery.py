@@ -261,11 +261,11 @@ def _draw_task(name: str, path: Path) -> None:
     import numpy as np
 
     from reward_learning_ros import core
-    from reward_learning_ros.figures.pictures import draw_portrait, portray
+    from reward_learning_ros.figures.pictures import compute_picture, draw_picture
 
     task = core.load_task(name)
     theta = np.array(next(iter(task.presets.values())))
-    draw_portrait(portray(task, theta, beta=SESSION_BETA, seed=SEED), path)
+    draw_picture(compute_picture(task, theta, beta=SESSION_BETA, seed=SEED), path)
 
 
 def main(arguments: list[str] | None = None) -> int:

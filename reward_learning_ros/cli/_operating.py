@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reward_learning_ros.cli._asking import Asking, asking
+from reward_learning_ros.cli._temporary_node import TemporaryNode, temporary_node
 from reward_learning_ros.core.errors import RewardLearningError, UnknownNameError
 from reward_learning_ros.interface import SessionState, SessionStatus
 from reward_learning_ros.session.terminal import SessionProgress, state_line
@@ -54,7 +54,7 @@ def call(request: str, config: CallParameters) -> Answer:
     Raises:
         RewardLearningError: There is no ROS 2, or nobody answers.
     """
-    with asking(config.namespace) as session:
+    with temporary_node(config.namespace) as session:
         from std_srvs.srv import Trigger
 
         from reward_learning_ros.nodes import names
@@ -97,7 +97,7 @@ def call(request: str, config: CallParameters) -> Answer:
         return Answer(is_granted=True, text='; '.join(words))
 
 
-def _session_statuses(session: Asking) -> list[SessionStatus]:
+def _session_statuses(session: TemporaryNode) -> list[SessionStatus]:
     """Return a list in which the statuses of the session are collected from now on."""
     from diagnostic_msgs.msg import DiagnosticStatus
 
@@ -114,7 +114,7 @@ def _session_statuses(session: Asking) -> list[SessionStatus]:
     return statuses
 
 
-def _outcome(session: Asking, statuses: list[SessionStatus], heard: int) -> Answer:
+def _outcome(session: TemporaryNode, statuses: list[SessionStatus], heard: int) -> Answer:
     """Follow a consent until the arm moves, or it is known that playback refused."""
     from reward_learning_ros.session.session_state_machine import ASKING
 
@@ -140,7 +140,7 @@ def push(config: PushParameters) -> Answer:
     Raises:
         RewardLearningError: There is no ROS 2, no arm was found, or it has no such link.
     """
-    with asking(config.namespace) as arm:
+    with temporary_node(config.namespace) as arm:
         from diagnostic_msgs.msg import DiagnosticStatus
         from geometry_msgs.msg import WrenchStamped
 
@@ -193,7 +193,7 @@ def push(config: PushParameters) -> Answer:
 
 
 def _turned_to(
-    arm: Asking, config: PushParameters
+    arm: TemporaryNode, config: PushParameters
 ) -> Callable[[tuple[float, ...]], np.ndarray[Any, Any]]:
     """Return what turns a vector as it was given into the frame that is named to the arm."""
     if not config.link or config.frame:

@@ -133,8 +133,8 @@ class ParallelParameters(Parameters):
 
 
 @contextmanager
-def going_on_later(what: str) -> Iterator[None]:
-    """Say, when the user interrupts, that what is finished is kept."""
+def kept_on_interrupt(what: str) -> Iterator[None]:
+    """Tell a user who interrupts the command that finished work is kept."""
     try:
         yield
     except KeyboardInterrupt:

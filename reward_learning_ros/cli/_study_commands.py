@@ -115,9 +115,9 @@ def _answer(options: argparse.Namespace, ledger: Ledger) -> tuple[Any, str]:
         answers = _asked(questionnaire)
 
     def publish(said: QuestionnaireAnswers) -> None:
-        from reward_learning_ros.cli._asking import tell
+        from reward_learning_ros.cli._temporary_node import publish_record
 
-        tell(said, options.namespace)
+        publish_record(said, options.namespace)
 
     said = answer(ledger, record, questionnaire.name, answers, publish=publish)
     scores = questionnaire.scored(said.answers)

@@ -76,9 +76,9 @@ def run(options: argparse.Namespace) -> int:
     if config.session:
         mark_moment(Path(config.session), mark)
     else:
-        from reward_learning_ros.cli._asking import tell
+        from reward_learning_ros.cli._temporary_node import publish_record
 
-        tell(mark, config.namespace, config.discovery_sec)
+        publish_record(mark, config.namespace, config.discovery_sec)
     when = f', {mark.ago_sec:.1f} s ago' if mark.ago_sec else ''
     print(f'marked: {mark.key}{when}')
     return 0

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         RewardLearningError: There is no ROS 2, types are not installed, or no arm was found.
     """
     config = from_arguments(RecoverParameters, options)
-    from reward_learning_ros.cli._asking import recover
+    from reward_learning_ros.cli._temporary_node import recover
 
     is_complete, report = recover(config)
     print(report)

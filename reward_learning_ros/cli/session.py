@@ -143,7 +143,7 @@ def _conduct(
     )
     from reward_learning_ros.session.outcome import learning_parameters
     from reward_learning_ros.session.processes import environment
-    from reward_learning_ros.session.session_data import HeardOfSession, PassReporter
+    from reward_learning_ros.session.session_data import LatestStatuses, PassReporter
     from reward_learning_ros.session.supervisor import Supervisor
     from reward_learning_ros.session.terminal import (
         SessionProgress,
@@ -194,7 +194,7 @@ def _conduct(
                         recording_warning=monitor.recording_warning,
                     )
                 )
-                heard = HeardOfSession(
+                heard = LatestStatuses(
                     session=monitor.session,
                     inference=monitor.inference,
                     theta=monitor.theta,

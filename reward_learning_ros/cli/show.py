@@ -94,10 +94,10 @@ def run(options: argparse.Namespace) -> int:
                 raise InvalidInputError(
                     f'--output is {output}; allowed: a file that ends in .png, .svg or .gif'
                 )
-            portrait = pictures.portray(
+            portrait = pictures.compute_picture(
                 task, theta, beta=options.beta, people=options.people, seed=options.seed
             )
-            pictures.draw_portrait(portrait, output)
+            pictures.draw_picture(portrait, output)
         print(output)
     return 0
 

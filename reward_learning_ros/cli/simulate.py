@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from reward_learning_ros.cli._recorded import (
     ParallelParameters,
-    going_on_later,
+    kept_on_interrupt,
     progress_bar,
 )
 from reward_learning_ros.parameters import add_arguments as add_parameters
@@ -200,7 +200,7 @@ def _simulations(
     folder = output.folder / f'simulations-{setup.budget}-{setup.domain}-seed{setup.seed}'
     total = len(tasks) * len(config.betas) * config.humans
     kept = f'those in {folder} are'
-    with going_on_later(kept), progress_bar('simulated people', total) as advance:
+    with kept_on_interrupt(kept), progress_bar('simulated people', total) as advance:
         rows, timings = simulate(
             tasks,
             betas=config.betas,
@@ -227,7 +227,7 @@ def _study(config: SimulateParameters, setup: Setup, output: _Output) -> dict[st
     folder = output.folder / f'study-{setup.budget}-{setup.domain}{goals}-seed{setup.seed}'
     total = len(config.study_tasks) * len(config.betas) * config.participants * GOALS
     kept = f'finished trials in {folder} are'
-    with going_on_later(kept), progress_bar('trials', total) as advance:
+    with kept_on_interrupt(kept), progress_bar('trials', total) as advance:
         rows, timings = simulate_study(
             config.study_tasks,
             betas=config.betas,

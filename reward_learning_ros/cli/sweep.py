@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from reward_learning_ros.cli._recorded import (
     ParallelParameters,
-    going_on_later,
+    kept_on_interrupt,
     progress_bar,
     resolved_learning,
 )
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     cells = make(options, grid)
     journal = options.output.with_name(options.output.name + JOURNAL_ENDING)
     kept = f'finished inferences in {journal} are'
-    with going_on_later(kept), progress_bar('inferences', len(cells)) as advance:
+    with kept_on_interrupt(kept), progress_bar('inferences', len(cells)) as advance:
         rows = sweep(
             cells,
             journal=journal,

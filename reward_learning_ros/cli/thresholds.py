@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     check = check_thresholds(config, np.array(config.stop_torque_nm))
     if check.blocks:
         raise InvalidInputError(f'{check.found}: {check.advice}')
-    from reward_learning_ros.cli._asking import set_thresholds
+    from reward_learning_ros.cli._temporary_node import set_thresholds
 
     set_thresholds(config)
     print(f'the arm has taken its collision thresholds: {check.found}')

@@ -67,7 +67,7 @@ _RECOVERY_SEC = 40.0
 
 
 class ConsoleNode(Node):
-    """Hears a session.
+    """The ROS side of the console: subscribes to a session, calls its services, pulls the arm.
 
     Its callbacks run in one thread, those of the pages in another: they share the snapshot, which
     is replaced as a whole, and the pull, which has a lock.

@@ -29,7 +29,7 @@ from reward_learning_ros.console.situation import (
     Act,
     headline,
     nodes,
-    passes_words,
+    passes_text,
     possibilities,
     quality,
 )
@@ -195,7 +195,7 @@ class OperatorPage:
             return
         self._second = int(now_sec)
         self._shown = changes
-        self._banner.show(headline(snapshot, now_sec), passes_words(snapshot))
+        self._banner.show(headline(snapshot, now_sec), passes_text(snapshot))
         self._update_header(snapshot)
         self._update_acts(snapshot, now_sec)
         self._arm.show_path('plan', snapshot.plan)

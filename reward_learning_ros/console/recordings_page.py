@@ -19,7 +19,7 @@ from reward_learning_ros.console.finished_session import (
 from reward_learning_ros.console.force_bar import ForceBar
 from reward_learning_ros.console.layout import Banner, Lights, begin_page, card, plain_button, text
 from reward_learning_ros.console.meaning import sentences
-from reward_learning_ros.console.situation import headline, passes_words, quality
+from reward_learning_ros.console.situation import headline, passes_text, quality
 from reward_learning_ros.console.theta_view import ThetaView
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.session.folder import SessionFolder
@@ -126,7 +126,7 @@ class _Replay:
         time_sec = float(self._slider.value)
         snapshot = self._finished.at(time_sec)
         self._time.set_text(f'{time_sec:.1f} s')
-        self._banner.show(headline(snapshot, _NO_TIME_SEC), passes_words(snapshot))
+        self._banner.show(headline(snapshot, _NO_TIME_SEC), passes_text(snapshot))
         self._arm.show_joints(snapshot.joints_rad)
         self._arm.show_path('plan', snapshot.plan)
         self._arm.show_path('previous', snapshot.previous_plan)

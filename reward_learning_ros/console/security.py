@@ -49,10 +49,10 @@ _REFUSED = 4403
 
 
 class Gate:
-    """An ASGI application that lets through to another what may come through.
+    """ASGI middleware that refuses requests without a valid host, origin or token.
 
     Args:
-        app: The other application.
+        app: The application behind it.
         config: Of the console: under which names it may be reached.
         tokens: Of those who may reach it.
     """

@@ -335,8 +335,8 @@ def _because(text: str, reason: str) -> str:
     return f'{text}: {reason}' if reason else text
 
 
-def passes_words(snapshot: Snapshot) -> str:
-    """Return how far the session is, in words."""
+def passes_text(snapshot: Snapshot) -> str:
+    """Return the progress of the session as a text."""
     session = snapshot.session
     if session is None:
         return ''

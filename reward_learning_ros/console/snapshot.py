@@ -71,7 +71,7 @@ class LogEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnObject:
-    """A thing of the scene, to be drawn.
+    """An object of the scene, to be drawn.
 
     Attributes:
         shape: `box`, `sphere` or `cylinder`.

@@ -240,7 +240,7 @@ class TrajectoryLibrary(FeatureSource):
 
     def compiled(self) -> Features:
         """Return features by which everything between the members is outside the space."""
-        return nothing_between
+        return no_features
 
     def evaluate(self, trajectories: np.ndarray) -> np.ndarray:
         """Return the features of members, or simulate what is none."""
@@ -290,8 +290,8 @@ def neighbour_graph(points: np.ndarray, count: int) -> tuple[np.ndarray, np.ndar
 
 
 @features_kernel
-def nothing_between(trajectory: np.ndarray, out: np.ndarray) -> None:
-    """Say that a trajectory has no features."""
+def no_features(trajectory: np.ndarray, out: np.ndarray) -> None:
+    """Fill `out` with NaN: the features of a trajectory that is no member of the library."""
     for index in range(out.shape[0]):
         out[index] = np.nan
 

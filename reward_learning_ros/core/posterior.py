@@ -107,10 +107,10 @@ class Posterior:
     def diagnostics(self) -> dict[str, Any]:
         """R̂ and bulk and tail ESS of θ and β, and what the sampler counted."""
         components = self.chains.shape[2] + (0 if self.beta_is_fixed else 1)
-        table = np.full((len(Figures._fields), self.chains.shape[2] + 1), np.nan)
+        table = np.full((len(ConvergenceStatistics._fields), self.chains.shape[2] + 1), np.nan)
         for index in range(components):
-            table[:, index] = reported_figures(self._component(index))
-        result: dict[str, Any] = dict(zip(Figures._fields, table, strict=True))
+            table[:, index] = convergence_statistics(self._component(index))
+        result: dict[str, Any] = dict(zip(ConvergenceStatistics._fields, table, strict=True))
         result['max_r_hat'] = float(np.nanmax(result['r_hat']))
         result['min_ess_bulk'] = float(np.nanmin(result['ess_bulk']))
         result['min_ess_tail'] = float(np.nanmin(result['ess_tail']))
@@ -227,18 +227,18 @@ _MIN_DRAWS = 4
 _TAILS = (0.05, 0.95)
 
 
-class Figures(NamedTuple):
-    """How far draws are to be trusted; NaN where that is not known."""
+class ConvergenceStatistics(NamedTuple):
+    """R̂, bulk and tail effective sample size of one component; NaN where they are not known."""
 
     r_hat: float
     ess_bulk: float
     ess_tail: float
 
 
-def reported_figures(chains: np.ndarray) -> Figures:
+def convergence_statistics(chains: np.ndarray) -> ConvergenceStatistics:
     """Return R̂ and the effective sample sizes of chains (C, N), the same as ArviZ reports."""
     if chains.shape[1] < _MIN_DRAWS or np.isnan(chains).any():
-        return Figures(np.nan, np.nan, np.nan)
+        return ConvergenceStatistics(np.nan, np.nan, np.nan)
     halves = _split(chains)
     scores = rank_scores(halves)
     r_hat = np.nan
@@ -248,7 +248,9 @@ def reported_figures(chains: np.ndarray) -> Figures:
         with np.errstate(invalid='ignore', divide='ignore'):
             r_hat = max(_r_hat(scores), _r_hat(folded))
     tails = [(halves <= np.quantile(chains, level)).astype(float) for level in _TAILS]
-    return Figures(r_hat, _stan_sample_size(scores), min(map(_stan_sample_size, tails)))
+    return ConvergenceStatistics(
+        r_hat, _stan_sample_size(scores), min(map(_stan_sample_size, tails))
+    )
 
 
 def rank_r_hat(chains: np.ndarray) -> float:

@@ -17,7 +17,7 @@ from reward_learning_ros.figures.run_report import (
     FigureBlock,
     Section,
     TableBlock,
-    give_or_take,
+    with_uncertainty,
     write_text,
 )
 from reward_learning_ros.study.statistics_tables import (
@@ -239,13 +239,13 @@ def example_section(result: example.WorkingExample, figures: tuple[Path, Path]) 
             ),
             TableBlock(
                 columns=('samples N', 'belief error'),
-                rows=[(str(count), give_or_take(mean, se, 4)) for count, (mean, se) in counts],
+                rows=[(str(count), with_uncertainty(mean, se, 4)) for count, (mean, se) in counts],
                 caption=f'Sampling, β = {example.SAMPLES_BETA:g}.',
             ),
             TableBlock(
                 columns=('β', 'sampling', 'maximum'),
                 rows=[
-                    (f'{beta:g}', give_or_take(mean, se, 4), number(float(maximum), 4))
+                    (f'{beta:g}', with_uncertainty(mean, se, 4), number(float(maximum), 4))
                     for beta, (mean, se), maximum in compared
                 ],
                 caption=f'Mean over demonstrations; sampling with N = {example.COMPARED_SAMPLES}.',
@@ -278,8 +278,8 @@ def analysis_section(title: str, analysis: Analysis, figure: Path) -> Section:
                     cell.dependence,
                     cell.method,
                     str(cell.count),
-                    give_or_take(cell.error, cell.error_se),
-                    give_or_take(cell.regret, cell.regret_se, 4),
+                    with_uncertainty(cell.error, cell.error_se),
+                    with_uncertainty(cell.regret, cell.regret_se, 4),
                 )
                 for cell in analysis.cells
             ],

@@ -30,8 +30,8 @@ _LEGENDS_IN = 2.4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Portrait:
-    """What is drawn of a task for one θ.
+class TaskPicture:
+    """A picture of a task for one θ: its scene, ideal plan and sampled corrections.
 
     Attributes:
         task: The task.
@@ -54,7 +54,9 @@ class Portrait:
         return f'sampled {kind}, β = {self.beta:g}'
 
 
-def portray(task: Task, theta: Any, *, beta: float, people: int = 4, seed: int = 0) -> Portrait:
+def compute_picture(
+    task: Task, theta: Any, *, beta: float, people: int = 4, seed: int = 0
+) -> TaskPicture:
     """Find the ideal plan and sample corrections.
 
     Args:
@@ -82,10 +84,10 @@ def portray(task: Task, theta: Any, *, beta: float, people: int = 4, seed: int =
                 for stream in streams
             ]
         )
-    return Portrait(task=task, theta=weights, ideal=ideal, sampled=sampled, beta=beta)
+    return TaskPicture(task=task, theta=weights, ideal=ideal, sampled=sampled, beta=beta)
 
 
-def draw_portrait(portrait: Portrait, path: Path) -> None:
+def draw_picture(portrait: TaskPicture, path: Path) -> None:
     """Draw scene, initial plan, ideal plan and sampled corrections as PNG or SVG."""
     if path.suffix.lower() not in PICTURE_FORMATS:
         raise InvalidInputError(
@@ -95,7 +97,7 @@ def draw_portrait(portrait: Portrait, path: Path) -> None:
         save_figure(_figure(portrait), path)
 
 
-def _figure(portrait: Portrait) -> Any:
+def _figure(portrait: TaskPicture) -> Any:
     from matplotlib.figure import Figure
 
     task = portrait.task
@@ -130,20 +132,25 @@ def _figure(portrait: Portrait) -> Any:
     return figure
 
 
-def _draw_views(panels: list[Any], portrait: Portrait) -> None:
+def _draw_views(panels: list[Any], portrait: TaskPicture) -> None:
     """Draw the scene and the trajectories in space, from three sides."""
     task = portrait.task
-    initial, ideal = scenes.way_of(task, task.plan), scenes.way_of(task, portrait.ideal)
-    sampled = [scenes.way_of(task, trajectory) for trajectory in portrait.sampled]
+    initial, ideal = (
+        scenes.tool_path_of(task, task.plan),
+        scenes.tool_path_of(task, portrait.ideal),
+    )
+    sampled = [scenes.tool_path_of(task, trajectory) for trajectory in portrait.sampled]
     after = None if task.predict is None else task.predict(portrait.ideal)
-    ends = scenes.moved_things(task.scene, after)
+    ends = scenes.moved_objects(task.scene, after)
     ways = [initial, ideal, *sampled]
     dots, squares = ('o', 's') if scenes.is_spatial(task) else (None, None)
     for panel, view in zip(panels, scenes.VIEWS, strict=True):
-        for thing in task.scene:
-            scenes.draw_thing(panel, thing, view)
-        for thing in ends:
-            scenes.draw_outline(panel, thing, view, f'{thing.name} after the ideal plan')
+        for scene_object in task.scene:
+            scenes.draw_object(panel, scene_object, view)
+        for scene_object in ends:
+            scenes.draw_outline(
+                panel, scene_object, view, f'{scene_object.name} after the ideal plan'
+            )
         for index, way in enumerate(sampled):
             panel.plot(
                 *way[:, view.axes].T,
@@ -175,7 +182,7 @@ def _draw_views(panels: list[Any], portrait: Portrait) -> None:
         scenes.draw_names(panel, task.scene, [initial, ideal], view, limits, _VIEW_IN - 0.6)
 
 
-def _draw_coordinates(panel: Any, portrait: Portrait) -> None:
+def _draw_coordinates(panel: Any, portrait: TaskPicture) -> None:
     """Draw trajectories that are not in space: each coordinate over the waypoints."""
     task = portrait.task
     if task.plan.shape == (1, 1):
@@ -205,7 +212,7 @@ def _draw_coordinates(panel: Any, portrait: Portrait) -> None:
     panel.set_title('the trajectories')
 
 
-def _draw_reward(panel: Any, portrait: Portrait) -> None:
+def _draw_reward(panel: Any, portrait: TaskPicture) -> None:
     """Draw a choice of a single number: the reward of each, and what was chosen."""
     task = portrait.task
     low, high = (task.plan[0] + bound for bound in (task.space.delta_low, task.space.delta_high))
@@ -233,7 +240,7 @@ def _draw_reward(panel: Any, portrait: Portrait) -> None:
     panel.set_title('what each choice is worth')
 
 
-def _draw_features(panel: Any, portrait: Portrait) -> None:
+def _draw_features(panel: Any, portrait: TaskPicture) -> None:
     """Draw the features of the initial plan, the ideal plan and the sampled corrections."""
     task = portrait.task
     rows = np.arange(task.size)
@@ -323,18 +330,18 @@ class _Stage:
         self._prediction = prediction
         self._moving = []
         resting = []
-        for thing in task.scene:
-            outline = scenes.draw_thing(panel, thing, view)
-            if thing.name in prediction.positions:
-                name = scenes.draw_name(panel, thing.name, (0.0, 0.0))
-                self._moving.append((thing, outline, name))
+        for scene_object in task.scene:
+            outline = scenes.draw_object(panel, scene_object, view)
+            if scene_object.name in prediction.positions:
+                name = scenes.draw_name(panel, scene_object.name, (0.0, 0.0))
+                self._moving.append((scene_object, outline, name))
             else:
-                resting.append(thing)
+                resting.append(scene_object)
         self._path = prediction.tool_positions[:, view.axes]
         panel.plot(*self._path.T, color=BLUE, linewidth=1.0, alpha=0.4)
         (self._done,) = panel.plot([], [], color=BLUE, linewidth=2.2)
         (self._tool,) = panel.plot([], [], marker='o', markersize=7, color='black')
-        ends = scenes.moved_things(task.scene, prediction)
+        ends = scenes.moved_objects(task.scene, prediction)
         ways = [prediction.tool_positions]
         limits = scenes.square_limits(scenes.spread([*task.scene, *ends], ways, view))
         scenes.finish_view(panel, view, limits)
@@ -342,8 +349,8 @@ class _Stage:
 
     def show(self, frame: int) -> None:
         """Move everything to where it is at a sample of the prediction."""
-        for thing, outline, name in self._moving:
-            there = scenes.moved(thing, self._prediction, frame)
+        for scene_object, outline, name in self._moving:
+            there = scenes.moved_object(scene_object, self._prediction, frame)
             corners = scenes.outline_of(there, self._view)
             outline.set_xy(corners)
             name.set_position((corners.min(axis=0) + corners.max(axis=0)) / 2)

@@ -128,7 +128,7 @@ def write_text(path: Path, text: str) -> None:
         raise InvalidInputError(f'{path} cannot be written: {error}') from error
 
 
-def give_or_take(value: float, half: float, digits: int = 3) -> str:
+def with_uncertainty(value: float, half: float, digits: int = 3) -> str:
     """Return a number with its uncertainty."""
     return f'{number(value, digits)} ± {number(half, digits)}'
 

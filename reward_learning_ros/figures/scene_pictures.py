@@ -1,4 +1,4 @@
-"""Scenes drawn flat: things, ways of the tool and their names, from above, the side, the front."""
+"""Scenes drawn flat: objects, paths of the tool and names, from above, the side and the front."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def is_spatial(task: Task) -> bool:
 
 
 def can_be_drawn(task: Task) -> bool:
-    """Tell whether trajectories of a task are ways in space."""
+    """Tell whether trajectories of a task are paths in space."""
     return is_spatial(task) or task.predict is not None
 
 
-def way_of(task: Task, trajectory: np.ndarray) -> np.ndarray:
+def tool_path_of(task: Task, trajectory: np.ndarray) -> np.ndarray:
     """Return positions (S, 3) of the tool along a trajectory."""
     if is_spatial(task):
         columns = [task.axis_names.index(axis) for axis in POSITION_AXES]
@@ -64,31 +64,33 @@ def way_of(task: Task, trajectory: np.ndarray) -> np.ndarray:
     return task.predict(trajectory).tool_positions
 
 
-def widest_views(things: Sequence[SceneObject], ways: Sequence[np.ndarray]) -> tuple[View, View]:
+def widest_views(objects: Sequence[SceneObject], paths: Sequence[np.ndarray]) -> tuple[View, View]:
     """Return the view from above, and from the side on which more is to be seen."""
-    reach = np.ptp(spread(things, ways, FROM_ABOVE), axis=0)
+    reach = np.ptp(spread(objects, paths, FROM_ABOVE), axis=0)
     return FROM_ABOVE, FROM_THE_SIDE if reach[0] > reach[1] else FROM_THE_FRONT
 
 
-def draw_thing(panel: Any, thing: SceneObject, view: View) -> Any:
-    """Fill the outline of a thing, and return it."""
-    corners = outline_of(thing, view)
-    color = ROLE_COLORS[thing.role]
+def draw_object(panel: Any, scene_object: SceneObject, view: View) -> Any:
+    """Fill the outline of an object, and return it."""
+    corners = outline_of(scene_object, view)
+    color = ROLE_COLORS[scene_object.role]
     (outline,) = panel.fill(
         corners[:, 0], corners[:, 1], facecolor=color, edgecolor=color, alpha=0.35, linewidth=1.2
     )
     return outline
 
 
-def draw_outline(panel: Any, thing: SceneObject, view: View, label: str | None) -> None:
-    """Draw where a thing will be."""
-    corners = outline_of(thing, view)
+def draw_outline(panel: Any, scene_object: SceneObject, view: View, label: str | None) -> None:
+    """Draw where an object will be."""
+    corners = outline_of(scene_object, view)
     closed = np.concatenate([corners, corners[:1]])
-    panel.plot(*closed.T, color=ROLE_COLORS[thing.role], linestyle=':', linewidth=1.6, label=label)
+    panel.plot(
+        *closed.T, color=ROLE_COLORS[scene_object.role], linestyle=':', linewidth=1.6, label=label
+    )
 
 
 def draw_name(panel: Any, text: str, place: Any) -> Any:
-    """Write the name of a thing, readable on whatever is below it, and return it."""
+    """Write the name of an object, readable on whatever is below it, and return it."""
     return panel.text(
         *place,
         text,
@@ -104,28 +106,28 @@ def draw_name(panel: Any, text: str, place: Any) -> Any:
 
 def draw_names(
     panel: Any,
-    things: Sequence[SceneObject],
-    ways: Sequence[np.ndarray],
+    objects: Sequence[SceneObject],
+    paths: Sequence[np.ndarray],
     view: View,
     limits: np.ndarray,
     width_in: float,
 ) -> None:
-    """Write the name of each thing where it covers neither another name nor much of a way.
+    """Write the name of each object where it covers neither another name nor much of a path.
 
     Args:
         panel: Where.
-        things: What is named.
-        ways: (S, 3) each, not to be covered.
+        objects: What is named.
+        paths: (S, 3) each, not to be covered.
         view: From where it is seen.
         limits: (2, 2) of the view.
         width_in: About how wide the panel is.
     """
     unit = float(np.ptp(limits[:, 0])) / width_in / _POINTS_PER_INCH * _NAME_SIZE
-    points = np.concatenate([_dense(way[:, view.axes]) for way in ways])
+    points = np.concatenate([_dense(way[:, view.axes]) for way in paths])
     taken: list[tuple[np.ndarray, np.ndarray]] = []
-    for thing in sorted(things, key=lambda each: float(each.size.max())):
-        half = np.array([_LETTER_WIDTH * len(thing.name), _LINE_HEIGHT]) * unit / 2
-        corners = outline_of(thing, view)
+    for scene_object in sorted(objects, key=lambda each: float(each.size.max())):
+        half = np.array([_LETTER_WIDTH * len(scene_object.name), _LINE_HEIGHT]) * unit / 2
+        corners = outline_of(scene_object, view)
         centre = (corners.min(axis=0) + corners.max(axis=0)) / 2
         reach = np.ptp(corners, axis=0) / 2 + half
         # Above, below, inside, beside.
@@ -140,7 +142,7 @@ def draw_names(
                 best = (cost, place)
         assert best is not None
         taken.append((best[1], half))
-        draw_name(panel, thing.name, best[1])
+        draw_name(panel, scene_object.name, best[1])
 
 
 def finish_view(panel: Any, view: View, limits: np.ndarray) -> None:
@@ -154,45 +156,51 @@ def finish_view(panel: Any, view: View, limits: np.ndarray) -> None:
     panel.grid(visible=True, axis='both', alpha=0.6)
 
 
-def moved(thing: SceneObject, prediction: Prediction, frame: int) -> SceneObject:
-    """Return a thing where a prediction has it at one of its samples."""
+def moved_object(scene_object: SceneObject, prediction: Prediction, frame: int) -> SceneObject:
+    """Return an object where a prediction has it at one of its samples."""
     return SceneObject(
-        name=thing.name,
-        shape=thing.shape,
-        size=thing.size,
-        role=thing.role,
-        position=prediction.positions[thing.name][frame],
-        orientation=prediction.orientations[thing.name][frame],
+        name=scene_object.name,
+        shape=scene_object.shape,
+        size=scene_object.size,
+        role=scene_object.role,
+        position=prediction.positions[scene_object.name][frame],
+        orientation=prediction.orientations[scene_object.name][frame],
     )
 
 
-def moved_things(scene: Sequence[SceneObject], prediction: Prediction | None) -> list[SceneObject]:
-    """Return the things that a prediction moves, where they end."""
+def moved_objects(
+    scene: Sequence[SceneObject], prediction: Prediction | None
+) -> list[SceneObject]:
+    """Return the objects that a prediction moves, where they end."""
     if prediction is None:
         return []
-    return [moved(thing, prediction, -1) for thing in scene if thing.name in prediction.positions]
+    return [
+        moved_object(scene_object, prediction, -1)
+        for scene_object in scene
+        if scene_object.name in prediction.positions
+    ]
 
 
-def outline_of(thing: SceneObject, view: View) -> np.ndarray:
-    """Return the corners (C, 2) of a thing's outline in a view."""
-    if thing.shape == 'sphere':
-        points = np.column_stack([np.cos(_ROUND), np.sin(_ROUND)]) * thing.size[0] / 2
-        return np.asarray(thing.position[view.axes] + points)
-    if thing.shape == 'box':
+def outline_of(scene_object: SceneObject, view: View) -> np.ndarray:
+    """Return the corners (C, 2) of an object's outline in a view."""
+    if scene_object.shape == 'sphere':
+        points = np.column_stack([np.cos(_ROUND), np.sin(_ROUND)]) * scene_object.size[0] / 2
+        return np.asarray(scene_object.position[view.axes] + points)
+    if scene_object.shape == 'box':
         signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
-        points = signs * thing.size / 2
+        points = signs * scene_object.size / 2
     else:
         ring = np.column_stack([np.cos(_ROUND), np.sin(_ROUND), np.ones_like(_ROUND)])
-        points = np.concatenate([ring, ring * [1.0, 1.0, -1.0]]) * thing.size / 2
-    turned = thing.position + Rotation.from_quat(thing.orientation).apply(points)
+        points = np.concatenate([ring, ring * [1.0, 1.0, -1.0]]) * scene_object.size / 2
+    turned = scene_object.position + Rotation.from_quat(scene_object.orientation).apply(points)
     flat = turned[:, view.axes]
     return np.asarray(flat[ConvexHull(flat).vertices])
 
 
-def spread(things: Sequence[SceneObject], ways: Sequence[np.ndarray], view: View) -> np.ndarray:
-    """Return points (P, 2) that a view of things and ways (S, 3) must show."""
-    outlines = [outline_of(thing, view) for thing in things]
-    return np.concatenate([*outlines, *(way[:, view.axes] for way in ways)])
+def spread(objects: Sequence[SceneObject], paths: Sequence[np.ndarray], view: View) -> np.ndarray:
+    """Return points (P, 2) that a view of objects and paths (S, 3) must show."""
+    outlines = [outline_of(scene_object, view) for scene_object in objects]
+    return np.concatenate([*outlines, *(way[:, view.axes] for way in paths)])
 
 
 def square_limits(points: np.ndarray) -> np.ndarray:

@@ -55,7 +55,7 @@ class Outcome:
 
 
 class WorkerProcess:
-    """A process that works at one job after the other; nothing here waits for it.
+    """A child process that works at one job after the other; no method blocks.
 
     Attributes:
         deaths: how many processes died.

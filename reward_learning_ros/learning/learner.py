@@ -24,7 +24,7 @@ def stamp_of(corrections: Corrections) -> int:
 
 
 class Learner:
-    """Keeps plans and what was told of their passes; each pass is a sequence of its own.
+    """Collects plans and the corrections of their passes, as sequences to infer from.
 
     What is told of a pass replaces what was told of it before. Of older recordings, the contacts
     of one plan accumulate, each of what the one before left. Corrections may be heard before their

@@ -31,7 +31,7 @@ _NO_TURN = (0.0, 0.0, 0.0, 1.0)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ToolPaths:
-    """How one task's trajectories (n, m) look to the tool.
+    """Converts between a task's trajectories (n, m) and plans of tool poses.
 
     Coordinates are positions (x, y, z), turns of the tool (roll, pitch or tilt, yaw) or all joints
     of the arm, by the task's axis names. A position that a task does not have is that of home.

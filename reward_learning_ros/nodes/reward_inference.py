@@ -68,7 +68,7 @@ _DIAGNOSTICS_PERIOD_SEC = 1.0
 
 
 class RewardInferenceNode(Node):
-    """Learns what the person wants and shows it."""
+    """Infers θ from corrections, and publishes it with the next plan."""
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__('reward_inference', context=context)

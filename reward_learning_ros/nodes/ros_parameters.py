@@ -23,7 +23,7 @@ from reward_learning_ros.parameters import (
     from_mapping,
     specifications,
 )
-from reward_learning_ros.parameters.sources import renamed_parameters, renaming, unknown_key
+from reward_learning_ros.parameters.sources import renamed_parameters, renaming_notice, unknown_key
 
 _P = TypeVar('_P', bound=Parameters)
 
@@ -82,7 +82,7 @@ def _overrides(node: Node, cls: type[Parameters]) -> dict[str, Any]:
         if name != given:
             if name in node._parameter_overrides:
                 raise ParameterError(cls.__name__, given, override.value, f'given as {name}, too')
-            node.get_logger().warning(renaming(given, name))
+            node.get_logger().warning(renaming_notice(given, name))
         if name in known:
             # ROS 2 reads an empty list, which has no type, as a parameter that is not set.
             is_empty_list = override.type_ is Parameter.Type.NOT_SET and known[name].is_array

@@ -83,7 +83,7 @@ _SERVICES = {
 
 
 class SessionConductorNode(Node):
-    """Conducts the session."""
+    """Decides when a session begins, goes on and ends, and asks playback for its motions."""
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__('session_conductor', context=context)

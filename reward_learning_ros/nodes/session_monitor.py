@@ -35,7 +35,7 @@ from reward_learning_ros.session.node_parameters import RECORDER
 
 
 class SessionMonitorNode(Node):
-    """Keeps what was said last.
+    """Keeps the latest status of each node of a session, for the terminal.
 
     Attributes:
         session: what the session does; None before it was heard.

@@ -58,7 +58,7 @@ _MAX_EARLY = 20_000
 
 
 class SessionRecorderNode(Node):
-    """Writes serialized messages as they come; reads none."""
+    """Records the topics of a session into a bag, as serialized messages."""
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__(RECORDER, context=context)

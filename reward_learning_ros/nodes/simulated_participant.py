@@ -35,7 +35,7 @@ from reward_learning_ros.nodes.ros_parameters import declare
 from reward_learning_ros.nodes.running import Heartbeat, events_executor, run
 from reward_learning_ros.participant.decisions import Participant
 from reward_learning_ros.participant.participation import (
-    Participation,
+    ParticipantSimulation,
     SimulatedParticipantParameters,
 )
 from reward_learning_ros.sensing.decoding import PoseStampedDecoder
@@ -43,7 +43,7 @@ from reward_learning_ros.sensing.samples import DecodingError
 
 
 class SimulatedParticipantNode(Node):
-    """Somebody who corrects the simulated arm."""
+    """Pushes the simulated arm as a person with a θ* of their own would."""
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__('simulated_participant', context=context)
@@ -52,7 +52,7 @@ class SimulatedParticipantNode(Node):
         self._base_frame, self._tool_frame = description.base_frame, description.tool_frame
         # One thought at a time, beside the callbacks: the hand must go on feeling.
         self._thinking = ThreadPoolExecutor(max_workers=1)
-        self.participation = Participation(
+        self.participation = ParticipantSimulation(
             Participant(config, description), config, config.seed, self._thinking
         )
         self._ideal = self._thinking.submit(lambda: self.participation.participant.ideal)

@@ -35,7 +35,7 @@ def renamed_parameters(cls: type[Parameters]) -> dict[str, str]:
     }
 
 
-def renaming(former: str, name: str) -> str:
+def renaming_notice(former: str, name: str) -> str:
     """Return what whoever gives a parameter under a former name is told."""
     return f'the parameter {former} is called {name} now; rename it'
 
@@ -53,7 +53,7 @@ def with_present_names(cls: type[Parameters], mapping: Mapping[str, Any]) -> dic
         if name != key:
             if name in mapping:
                 raise ParameterError(cls.__name__, key, value, f'given as {name}, too')
-            warnings.warn(renaming(key, name), RenamedParameterWarning, stacklevel=3)
+            warnings.warn(renaming_notice(key, name), RenamedParameterWarning, stacklevel=3)
         present[name] = value
     return present
 

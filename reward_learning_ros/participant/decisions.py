@@ -177,7 +177,7 @@ class GuidedPass:
 
 
 class Participant:
-    """Somebody at the arm.
+    """A person with a θ* of their own, who decides what to correct in each pass.
 
     Attributes:
         parameters: what they are like.

@@ -1,4 +1,4 @@
-"""When a simulated participant pushes: watches plan and playback, thinks aside, uses their hand.
+"""The simulated participant: watches plan and playback, decides in a thread, pushes by hand.
 
 At each waypoint they look where the arm is and decide about the next one: guide the tool to where
 it is wanted by the time the arm comes there, or let go. No ROS: what is seen comes from outside,
@@ -111,8 +111,8 @@ class _Pass:
         )
 
 
-class Participation:
-    """A participant at the arm.
+class ParticipantSimulation:
+    """Simulates a participant at the arm: sees plan and playback, and pushes with a hand.
 
     Attributes:
         participant: what they want.

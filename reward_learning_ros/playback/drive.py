@@ -51,7 +51,7 @@ class Departure:
 
 
 class Drive:
-    """Goes from motion to motion without a jump, and keeps the controller told.
+    """Streams set-points to the controller, and goes from motion to motion without a jump.
 
     Every command ends at rest.
 

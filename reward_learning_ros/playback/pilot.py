@@ -45,7 +45,7 @@ class Goal(enum.Enum):
 
 
 class Pilot:
-    """Leads the arm along a plan, or home; whether it may is for others to say.
+    """Chooses the next motion along a plan, or home; the safety checks are made elsewhere.
 
     What it makes of a motion is planned beside the command loop, and taken at a tick. Plan and
     motion are one value, `rest`, so that the plan that is named is the one that is played.

@@ -57,7 +57,7 @@ class Pending:
 
 
 class Replanning:
-    """Plans beside the command loop, within a bound.
+    """Plans motions outside the command loop, each within a time limit.
 
     Attributes:
         pending: the motion that is being planned, None if none is.

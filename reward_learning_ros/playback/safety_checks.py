@@ -25,7 +25,7 @@ _QUATERNION_TOLERANCE = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class SafetyViolation:
-    """What forbids that the arm moves.
+    """The finding of a safety check: the arm must not move.
 
     Attributes:
         reason: what is wrong, and what is allowed.
@@ -156,7 +156,7 @@ class SafetyChecks:
             is_push=True,
         )
 
-    def wrong_tool(self, view: ArmView, *, steady_sec: float) -> str | None:
+    def tool_mismatch(self, view: ArmView, *, steady_sec: float) -> str | None:
         """Say that the arm reports another tool pose than its joints give, None if it does not.
 
         Where a simulated arm reports none, or none any more, there is nothing to compare.

@@ -139,7 +139,7 @@ class Playback:
         return None if rest is None else rest.planned_path.plan.positions[0]
 
     def set_plan(self, plan: Plan) -> None:
-        """Take a new plan as soon as its motion is planned: also in mid-motion.
+        """Replace the plan as soon as the motion along the new one is planned, also in mid-motion.
 
         One that cannot be played becomes a warning. If the arm was moving, it holds then, and a
         resume goes on with the plan before.
@@ -228,7 +228,7 @@ class Playback:
         self._pilot.go(PlaybackState.STOPPED)
 
     def tick(self) -> Command | None:
-        """Look whether all is well, and return what to tell the controller, if anything.
+        """Run the safety checks, and return the next command for the controller, if there is one.
 
         To be called every few hundredths of a second.
         """
@@ -296,9 +296,9 @@ class Playback:
         violation = self._checks.violation(self.view, steady_sec=now.steady_sec, ros_ns=now.ros_ns)
         if violation is not None:
             return violation.reason
-        wrong_tool = self._checks.wrong_tool(self.view, steady_sec=now.steady_sec)
-        if wrong_tool is not None:
-            return wrong_tool
+        tool_mismatch = self._checks.tool_mismatch(self.view, steady_sec=now.steady_sec)
+        if tool_mismatch is not None:
+            return tool_mismatch
         if self._pilot.gives_way or not self._pilot.rests(now):
             return 'the arm is still coming to rest'
         if not self._pilot.drive.can_depart(self.view):

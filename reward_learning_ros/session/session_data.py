@@ -255,8 +255,8 @@ _BETWEEN_PASSES = (SessionState.READY, SessionState.WAITING, SessionState.AWAY, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeardOfSession:
-    """What was said last of what a pass came to; None where nothing was.
+class LatestStatuses:
+    """The latest status of each node that a pass is judged by; None before the first.
 
     Attributes:
         session: what the session does.
@@ -274,7 +274,7 @@ class HeardOfSession:
 
 
 class PassReporter:
-    """Turns what is heard of a session into one line for each pass."""
+    """Summarizes each pass of a running session in one line."""
 
     def __init__(self, paths: ToolPaths, seed: int = 0) -> None:
         """Begin before the first pass.
@@ -289,7 +289,7 @@ class PassReporter:
         self._pushes = 0
         self._theta_star: np.ndarray | None = None
 
-    def update(self, heard: HeardOfSession) -> str:
+    def update(self, heard: LatestStatuses) -> str:
         """Return the line of a pass that is over by now; empty if none is, or it was told."""
         session, inference = heard.session, heard.inference
         if heard.participant is not None and self._theta_star is None:

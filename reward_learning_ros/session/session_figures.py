@@ -35,13 +35,13 @@ def plans_figure(data: SessionData) -> Any:
         return _coordinates_figure(data)
     task = data.task
     plans = _plans(data)
-    ways = {label: scenes.way_of(task, plan) for label, plan, *_ in plans}
+    ways = {label: scenes.tool_path_of(task, plan) for label, plan, *_ in plans}
     steps = [
-        (scenes.way_of(task, before), scenes.way_of(task, after))
+        (scenes.tool_path_of(task, before), scenes.tool_path_of(task, after))
         for before, after in _pushes(data)
     ]
     after = None if task.predict is None else task.predict(_last_plan(data))
-    ends = scenes.moved_things(task.scene, after)
+    ends = scenes.moved_objects(task.scene, after)
     shown = [*ways.values(), *(way for pair in steps for way in pair)]
     views = scenes.widest_views([*task.scene, *ends], shown)
     limits = [scenes.close_limits(scenes.spread([*task.scene, *ends], shown, v)) for v in views]
@@ -54,10 +54,10 @@ def plans_figure(data: SessionData) -> Any:
     figure = Figure(figsize=(PAGE_IN, scale * max(heights) + 1.1), layout='constrained')
     panels = figure.subplots(1, 2, width_ratios=widths)
     for panel, view, limit in zip(panels, views, limits, strict=True):
-        for thing in task.scene:
-            scenes.draw_thing(panel, thing, view)
-        for thing in ends:
-            scenes.draw_outline(panel, thing, view, f'{thing.name} after it')
+        for scene_object in task.scene:
+            scenes.draw_object(panel, scene_object, view)
+        for scene_object in ends:
+            scenes.draw_outline(panel, scene_object, view, f'{scene_object.name} after it')
         for index, (before, corrected) in enumerate(steps):
             _draw_push(panel, view, before, corrected, index)
         for label, _, color, dashes, marker in plans:

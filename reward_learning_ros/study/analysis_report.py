@@ -22,7 +22,7 @@ from reward_learning_ros.figures.run_report import (
     RunReport,
     Section,
     TableBlock,
-    give_or_take,
+    with_uncertainty,
 )
 from reward_learning_ros.study.ledger import DONE, EXCLUDED, STATES
 from reward_learning_ros.study.protocol import Protocol
@@ -174,7 +174,7 @@ def _means(cells: Sequence[Cell]) -> TableBlock:
             (
                 goal or _OVER_ALL,
                 *(
-                    f'{give_or_take(cell.mean, cell.half)} (n = {cell.count})'
+                    f'{with_uncertainty(cell.mean, cell.half)} (n = {cell.count})'
                     for cell in (found[goal, condition] for condition in conditions)
                 ),
             )

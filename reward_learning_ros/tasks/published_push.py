@@ -11,7 +11,7 @@ from reward_learning_ros.core.grid import interpolate, table_kernel
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.tasks import cabinet
 from reward_learning_ros.tasks.cabinet import GOAL
-from reward_learning_ros.tasks.simulated import predict_in, things_of
+from reward_learning_ros.tasks.simulated import objects_of, predict_in
 
 BOX_SCALE = 2.5
 
@@ -49,6 +49,6 @@ def make_task(
             'goal': unit_vector(0.9, 0.1),
             'box': unit_vector(0.25, 1.0),
         },
-        scene=(*things_of(world), cabinet.goal_mark()),
+        scene=(*objects_of(world), cabinet.goal_mark()),
         predict=predict_in(world, cabinet.SIMULATED_SEC),
     )

@@ -11,7 +11,7 @@ from reward_learning_ros.core.grid import interpolate, table_kernel
 from reward_learning_ros.core.task import Task
 from reward_learning_ros.tasks import cabinet
 from reward_learning_ros.tasks.cabinet import GOAL
-from reward_learning_ros.tasks.simulated import predict_in, things_of
+from reward_learning_ros.tasks.simulated import objects_of, predict_in
 
 BOX_SCALE = 2.5
 
@@ -58,6 +58,6 @@ def make_task(
             'box': unit_vector(0.25, 1.0, 0.0),
             'goal_short': unit_vector(0.8, 0.0, 0.6),
         },
-        scene=(*things_of(world), cabinet.goal_mark()),
+        scene=(*objects_of(world), cabinet.goal_mark()),
         predict=predict_in(world, cabinet.SIMULATED_SEC),
     )

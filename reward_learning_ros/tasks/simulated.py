@@ -173,31 +173,33 @@ def grid_features(
     return GridFeatures(axes, load, kernel, size)
 
 
-def things_of(world: World) -> tuple[SceneObject, ...]:
+def objects_of(world: World) -> tuple[SceneObject, ...]:
     """Return what stands in a world before anything moves."""
-    things = []
-    for thing in world.scene.objects:
-        if isinstance(thing, PushableBox):
-            things.append(
+    objects = []
+    for scene_object in world.scene.objects:
+        if isinstance(scene_object, PushableBox):
+            objects.append(
                 SceneObject(
                     name='box',
                     shape='box',
-                    position=np.array(thing.position_m),
-                    size=np.array(thing.size_m),
+                    position=np.array(scene_object.position_m),
+                    size=np.array(scene_object.size_m),
                 )
             )
-        elif isinstance(thing, Door):
-            position, orientation = _door_pose(thing, np.array([thing.open_rad]))
-            things.append(
+        elif isinstance(scene_object, Door):
+            position, orientation = _door_pose(scene_object, np.array([scene_object.open_rad]))
+            objects.append(
                 SceneObject(
                     name='door',
                     shape='box',
                     position=position[0],
-                    size=np.array([thing.thickness_m, thing.width_m, thing.height_m]),
+                    size=np.array(
+                        [scene_object.thickness_m, scene_object.width_m, scene_object.height_m]
+                    ),
                     orientation=orientation[0],
                 )
             )
-    return tuple(things)
+    return tuple(objects)
 
 
 def predict_in(world: World, duration_sec: float) -> Callable[[Array], Prediction]:
@@ -206,14 +208,14 @@ def predict_in(world: World, duration_sec: float) -> Callable[[Array], Predictio
     def predict(trajectory: Array) -> Prediction:
         outcome = world.simulate(np.asarray(trajectory)[None], duration_sec)
         positions, orientations = {}, {}
-        for thing in world.scene.objects:
-            if isinstance(thing, PushableBox):
+        for scene_object in world.scene.objects:
+            if isinstance(scene_object, PushableBox):
                 positions['box'] = outcome.path('box_position')[0]
                 orientations['box'] = _scalar_last(outcome.path('box_quaternion')[0])
-            elif isinstance(thing, Door):
+            elif isinstance(scene_object, Door):
                 angles = outcome.path('door_angle')[0, :, 0]
-                positions['door'], orientations['door'] = _door_pose(thing, angles)
-            elif isinstance(thing, HeldCup):
+                positions['door'], orientations['door'] = _door_pose(scene_object, angles)
+            elif isinstance(scene_object, HeldCup):
                 positions['cup'] = outcome.path('tool_position')[0]
                 orientations['cup'] = _scalar_last(outcome.path('tool_quaternion')[0])
         return Prediction(

@@ -397,7 +397,7 @@ def _presets(fields: Fields, names: tuple[str, ...]) -> dict[str, np.ndarray]:
 def _scene(fields: Fields) -> tuple[SceneObject, ...]:
     if not fields.has('scene'):
         return ()
-    things = []
+    objects = []
     for entry in fields.listed('scene'):
         name, shape = entry.text('name'), entry.choice('shape', SHAPES)
         role = entry.choice('role', ROLES, 'object')
@@ -405,7 +405,7 @@ def _scene(fields: Fields) -> tuple[SceneObject, ...]:
         if min(size) <= 0.0:
             raise entry.error('size', f'is {size}; it must be above 0 each')
         entry.finish()
-        things.append(
+        objects.append(
             SceneObject(
                 name=name,
                 shape=shape,
@@ -414,4 +414,4 @@ def _scene(fields: Fields) -> tuple[SceneObject, ...]:
                 size=np.array(size),
             )
         )
-    return tuple(things)
+    return tuple(objects)

@@ -13,8 +13,8 @@ from reward_learning_ros.core.task import Task, TrajectorySpace
 from reward_learning_ros.tasks.simulated import (
     Array,
     SimulatedTrajectories,
+    objects_of,
     predict_in,
-    things_of,
 )
 
 # The bounds of the published simulations, metres in the base frame.
@@ -93,6 +93,6 @@ def tool_task(
         space=tool_space(),
         duration_sec=duration_sec,
         presets={'balanced': np.array([0.8, 0.6]), **each},
-        scene=things_of(world),
+        scene=objects_of(world),
         predict=predict_in(world, duration_sec),
     )

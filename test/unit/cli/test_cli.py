@@ -12,7 +12,7 @@ import pytest
 
 import reward_learning_ros
 from reward_learning_ros.cli import doctor
-from reward_learning_ros.cli._recorded import going_on_later
+from reward_learning_ros.cli._recorded import kept_on_interrupt
 from reward_learning_ros.cli.main import command_modules, main, make_parser
 from reward_learning_ros.core.errors import InvalidInputError, RewardLearningError
 
@@ -164,7 +164,7 @@ def test_sigterm_lets_a_command_clean_up(monkeypatch):
 
 
 def test_who_interrupts_a_long_command_is_told_that_it_goes_on(capsys):
-    with pytest.raises(KeyboardInterrupt), going_on_later('finished trials in out are'):
+    with pytest.raises(KeyboardInterrupt), kept_on_interrupt('finished trials in out are'):
         raise KeyboardInterrupt
     said = capsys.readouterr().err
     assert said == (

@@ -9,9 +9,9 @@ import pytest
 from reward_learning_ros import core
 from reward_learning_ros.core.posterior import (
     bulk_sample_size,
+    convergence_statistics,
     effective_sample_size,
     rank_r_hat,
-    reported_figures,
     split_r_hat,
 )
 
@@ -72,12 +72,12 @@ def test_what_is_reported_is_what_arviz_reports(memory, shape, rng):
                 float(arviz.ess(draws, method='bulk')),
                 float(arviz.ess(draws, method='tail')),
             )
-        np.testing.assert_allclose(reported_figures(draws), expected, rtol=1e-9)
+        np.testing.assert_allclose(convergence_statistics(draws), expected, rtol=1e-9)
 
 
 def test_of_few_draws_or_draws_that_are_no_number_nothing_is_reported(rng):
     for chains in (rng.normal(size=(2, 3)), np.array([[0.0, np.nan, 1.0, 2.0]] * 2)):
-        assert np.isnan(reported_figures(chains)).all()
+        assert np.isnan(convergence_statistics(chains)).all()
 
 
 def test_chains_of_different_spread_are_noticed(rng):

@@ -15,15 +15,20 @@ from reward_learning_ros import core
 from reward_learning_ros.cli.main import main
 from reward_learning_ros.cli.show import choose_theta
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError, install_command
-from reward_learning_ros.figures.pictures import Portrait, animate, draw_portrait, portray
+from reward_learning_ros.figures.pictures import (
+    TaskPicture,
+    animate,
+    compute_picture,
+    draw_picture,
+)
 
 Image = pytest.importorskip('PIL.Image', reason='pictures need the extra study')
 
 
-def portrait_of(task: core.Task) -> Portrait:
+def portrait_of(task: core.Task) -> TaskPicture:
     """Return a portrait without the seconds that the sampling of people takes."""
     moved = task.plan + 0.02
-    return Portrait(
+    return TaskPicture(
         task=task,
         theta=choose_theta(task, None, None),
         ideal=moved,
@@ -41,7 +46,7 @@ def close(tmp_path_factory: pytest.TempPathFactory) -> core.Task:
 @pytest.mark.parametrize('name', ['cup', 'press', 'serve'])
 def test_a_picture_shows_something(name: str, tmp_path: Path) -> None:
     path = tmp_path / 'new' / f'{name}.png'
-    draw_portrait(portrait_of(core.load_task(name)), path)
+    draw_picture(portrait_of(core.load_task(name)), path)
     with Image.open(path) as image:
         assert min(image.size) > 400
         assert len(image.convert('RGB').getcolors(1 << 24)) > 50
@@ -49,7 +54,7 @@ def test_a_picture_shows_something(name: str, tmp_path: Path) -> None:
 
 def test_an_svg_names_axes_units_and_things(tmp_path: Path) -> None:
     path = tmp_path / 'press.svg'
-    draw_portrait(portrait_of(core.load_task('press')), path)
+    draw_picture(portrait_of(core.load_task('press')), path)
     ElementTree.parse(path)
     text = path.read_text(encoding='utf-8')
     for words in ('x (m)', 'z (m)', 'obstacle', 'ideal plan', 'initial plan', 'β = 5'):
@@ -71,11 +76,11 @@ def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match='nothing moves'):
         animate(task, task.plan, tmp_path / 'press.gif')
     with pytest.raises(InvalidInputError, match=r'\.png or \.svg'):
-        draw_portrait(portrait_of(task), tmp_path / 'press.bmp')
+        draw_picture(portrait_of(task), tmp_path / 'press.bmp')
     blocked = tmp_path / 'file'
     blocked.write_text('')
     with pytest.raises(InvalidInputError, match='cannot be written'):
-        draw_portrait(portrait_of(task), blocked / 'press.png')
+        draw_picture(portrait_of(task), blocked / 'press.png')
 
 
 def test_theta_is_the_one_that_was_asked_for() -> None:
@@ -136,6 +141,6 @@ def test_without_matplotlib_the_message_names_the_extra(tmp_path: Path) -> None:
 def test_a_name_that_is_no_formula_is_drawn_as_it_is(tmp_path: Path) -> None:
     task = dataclasses.replace(core.load_task('cup'), feature_names=('$x^{bad$', 'a $ and a $'))
     path = tmp_path / 'cup.svg'
-    portrait = portray(task, np.array([1.0, 0.0]), beta=20.0, people=1, seed=0)
-    draw_portrait(portrait, path)
+    portrait = compute_picture(task, np.array([1.0, 0.0]), beta=20.0, people=1, seed=0)
+    draw_picture(portrait, path)
     assert '$x^{bad$' in path.read_text(encoding='utf-8')

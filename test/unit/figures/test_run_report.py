@@ -23,8 +23,8 @@ from reward_learning_ros.figures.run_report import (
     RunReport,
     Section,
     TableBlock,
-    give_or_take,
     run_report,
+    with_uncertainty,
     write_run,
 )
 from reward_learning_ros.study.mixed_model import Coefficient, MixedModel
@@ -55,7 +55,7 @@ def report(**changes) -> RunReport:
                         FigureBlock(name='first', figure=drawn(), caption='A line.'),
                         FigureBlock(name='second', figure=drawn(), caption='Another.'),
                         TableBlock(
-                            columns=('', 'Error'), rows=[('a & b', give_or_take(0.5, 0.01))]
+                            columns=('', 'Error'), rows=[('a & b', with_uncertainty(0.5, 0.01))]
                         ),
                     ],
                 ),

@@ -12,7 +12,7 @@ from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.interface import ParticipantState, PlaybackState, PlaybackStatus
 from reward_learning_ros.participant.decisions import Participant, ParticipantParameters
 from reward_learning_ros.participant.hand import HandParameters
-from reward_learning_ros.participant.participation import Participation
+from reward_learning_ros.participant.participation import ParticipantSimulation
 from reward_learning_ros.participant.people import KINDS, Person
 from reward_learning_ros.sensing.timeline import planned_position_m
 
@@ -99,7 +99,7 @@ def participation_of(kind, *, thinking=None, **options):
     if key in IDEALS:
         participant.person.__dict__['ideal'] = IDEALS[key]
     IDEALS[key] = participant.ideal
-    return Participation(
+    return ParticipantSimulation(
         participant, HandParameters(), parameters.seed, thinking or ThinkingAtOnce()
     )
 

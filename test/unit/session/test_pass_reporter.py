@@ -10,7 +10,7 @@ import pytest
 from reward_learning_ros import core
 from reward_learning_ros.interface import InferenceStatus, ParticipantStatus, SessionStatus
 from reward_learning_ros.learning import ToolPaths
-from reward_learning_ros.session.session_data import HeardOfSession, PassReporter, SessionData
+from reward_learning_ros.session.session_data import LatestStatuses, PassReporter, SessionData
 from reward_learning_ros.session.understanding import prior_of
 
 THETA = np.array([0.1, 0.1, 0.98, 0.1])
@@ -37,7 +37,7 @@ def heard_of(paths, *, passes, pushes, state='ready', learned='a', considered='a
         considered_data=considered,
         pushes=pushes,
     )
-    return HeardOfSession(
+    return LatestStatuses(
         session=SessionStatus(state=state, passes=passes),
         inference=inference,
         theta=theta,
@@ -48,7 +48,7 @@ def heard_of(paths, *, passes, pushes, state='ready', learned='a', considered='a
 
 def test_a_pass_is_told_once_and_only_when_it_is_over(paths):
     reporter = PassReporter(paths)
-    assert reporter.update(HeardOfSession()) == ''
+    assert reporter.update(LatestStatuses()) == ''
     assert reporter.update(heard_of(paths, passes=0, pushes=0)) == ''
     for state in ('playing', 'holding', 'inferring', 'concluding'):
         assert reporter.update(heard_of(paths, passes=1, pushes=3, state=state)) == ''

@@ -28,7 +28,7 @@ def recover(config: RecoverParameters) -> tuple[bool, str]:
     Raises:
         RewardLearningError: Neither the arm nor a session was found, or types are missing.
     """
-    with asking(config.namespace) as asked:
+    with temporary_node(config.namespace) as asked:
         from std_srvs.srv import Trigger
 
         from reward_learning_ros.arm.franka import STEP_TIMEOUT_SEC, STEPS
@@ -67,7 +67,7 @@ def set_thresholds(config: ThresholdsParameters) -> None:
     Raises:
         RewardLearningError: No arm was found, or it refuses; says why.
     """
-    with asking(config.namespace) as asked:
+    with temporary_node(config.namespace) as asked:
         from reward_learning_ros.nodes.arm_services import FrankaArmServices
 
         services = FrankaArmServices(asked.node, (), config.arm_prefix)
@@ -76,8 +76,8 @@ def set_thresholds(config: ThresholdsParameters) -> None:
         asked.result(task, config.timeout_sec)
 
 
-class Asking:
-    """A node and the executor that spins it."""
+class TemporaryNode:
+    """A node that lives as long as one command, and the executor that spins it."""
 
     def __init__(self, node: Any, executor: Any) -> None:
         self.node = node
@@ -102,8 +102,8 @@ class Asking:
 
 
 @contextlib.contextmanager
-def asking(namespace: str) -> Iterator[Asking]:
-    """Make a node in a namespace, and end it."""
+def temporary_node(namespace: str) -> Iterator[TemporaryNode]:
+    """Yield a node in a namespace, and destroy it afterwards."""
     check_ros()
     import rclpy
     from rclpy.context import Context
@@ -115,7 +115,7 @@ def asking(namespace: str) -> Iterator[Asking]:
         node = rclpy.create_node('reward_learning_asks', namespace=namespace, context=context)
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(node)
-        yield Asking(node, executor)
+        yield TemporaryNode(node, executor)
         executor.shutdown()
         node.destroy_node()
     finally:
@@ -126,17 +126,17 @@ _DISCOVERY_SEC = 5.0
 _DELIVERY_SEC = 5.0
 
 
-def tell(
+def publish_record(
     said: QuestionnaireAnswers | OperatorMark,
     namespace: str,
     discovery_sec: float = _DISCOVERY_SEC,
 ) -> None:
-    """Publish answers or a mark for the recorder of a session.
+    """Publish answers or a mark to the recorder of a running session.
 
     Raises:
         RewardLearningError: There is no ROS 2, no recorder was found, or it did not take it.
     """
-    with asking(namespace) as session:
+    with temporary_node(namespace) as session:
         from diagnostic_msgs.msg import DiagnosticStatus
         from rclpy.duration import Duration
 
