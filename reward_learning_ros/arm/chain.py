@@ -48,7 +48,7 @@ def wrist_geometry(description: ArmDescription, chain: Array) -> tuple[Array, fl
 
 
 def transform_of(origin: Origin) -> Array:
-    """The transform (4, 4) that an origin stands for."""
+    """Return the homogeneous transform (4, 4) of an origin: translation and roll-pitch-yaw."""
     transform = np.eye(4)
     transform[:3, :3] = Rotation.from_euler('xyz', origin.rpy_rad).as_matrix()
     transform[:3, 3] = origin.xyz_m

@@ -41,7 +41,7 @@ class CurveSamples:
 
 
 def as_waypoints(waypoints: ArrayLike) -> Array:
-    """Validate waypoints.
+    """Return waypoints as a float array (..., n, m) after validating them.
 
     Args:
         waypoints: (..., n, m) with n at least 2.

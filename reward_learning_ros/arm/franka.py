@@ -83,7 +83,7 @@ class FrankaReleaseError(RewardLearningError):
 
 
 def release_in(package_xml: Path) -> tuple[int, int, int]:
-    """Return the version that a package.xml states.
+    """Return the version of franka_ros2 that a package.xml states.
 
     Raises:
         FrankaReleaseError: It cannot be read, or states none.
@@ -100,7 +100,7 @@ def release_in(package_xml: Path) -> tuple[int, int, int]:
 
 
 def check_release(release: tuple[int, int, int]) -> None:
-    """Refuse a release that is too old.
+    """Refuse a release of franka_ros2 that is too old.
 
     Raises:
         FrankaReleaseError: It is; says which are supported.
@@ -215,12 +215,12 @@ STEP_TIMEOUT_SEC = 10.0
 
 
 class RecoveryRefusedError(RewardLearningError):
-    """Recovery does not begin; says why."""
+    """Recovery of the arm is refused; says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepOutcome:
-    """What became of a step.
+    """The outcome of one step of a recovery.
 
     Attributes:
         step: which one.

@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 
 class Reason(Enum):
-    """Why a plan cannot be followed."""
+    """Why the arm cannot follow a plan."""
 
     OUT_OF_REACH = 'out of reach'
     JOINT_LIMIT = 'joint limit'

@@ -267,7 +267,7 @@ def _add_shapes(
 
 
 def import_mujoco(purpose: str) -> ModuleType:
-    """Import MuJoCo with its rollouts.
+    """Import MuJoCo and its rollout module, or say which extra installs them.
 
     Args:
         purpose: what needs it, for the message.

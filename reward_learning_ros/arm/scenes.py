@@ -26,7 +26,7 @@ _ORANGE, _YELLOW, _RED, _GREY, _WHITE = (
 
 
 class PhysicalObject(Protocol):
-    """An object that MuJoCo simulates."""
+    """Base of the objects that MuJoCo simulates in a scene."""
 
     def bodies(self) -> list[ElementTree.Element]:
         """Elements of the world."""

@@ -27,11 +27,11 @@ _REST_RAD_S = 1e-4
 
 
 class TrajectoryRefusedError(RewardLearningError):
-    """The controller ignores a trajectory; says why."""
+    """The simulated controller refuses a trajectory; says why."""
 
 
 class TrajectoryFollower:
-    """The set-points of the latest trajectory.
+    """Follows the latest trajectory, as a joint trajectory controller does.
 
     Attributes:
         knots_sec: (k + 1,) since `epoch_ns`, of the pieces of the motion.

@@ -16,7 +16,7 @@ NO_SCENE = 'none'
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationParameters(Parameters):
-    """The arm, its controller, its errors and what surrounds it."""
+    """Parameters of the simulation: arm, controller, measurement errors and scene."""
 
     prefix: str = parameter('fr3', description='Prefix of joints and frames', read_only=True)
     hand: bool = parameter(
@@ -155,7 +155,7 @@ def clock_topic(namespace: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class SimulatedArmParameters(SimulationParameters):
-    """The simulated arm and how it appears in ROS."""
+    """Parameters of the simulated arm's node: the simulation, and its names and rates in ROS."""
 
     controller: str = parameter(
         'fr3_arm_controller',

@@ -58,7 +58,7 @@ class Course(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What the check compares with; per joint (7,)."""
+    """Limits that a motion is checked against: of the joints, each (7,), and of the tool."""
 
     lower_rad: Array
     upper_rad: Array
@@ -335,7 +335,7 @@ def demanded_scaling(
     hint: int,
     stops: bool,
 ) -> tuple[float, int]:
-    """Find by which factor a motion is too fast.
+    """Find the factor by which a motion must be slowed down to stay inside the limits.
 
     Uniform time scaling divides velocities by the factor, accelerations by its square, jerks by
     its cube. That holds for what follows the path; a blend has its own time.

@@ -57,7 +57,7 @@ Finder = Callable[[str], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that was looked at."""
+    """One line of what `doctor` found: a name, what is there, and advice."""
 
     name: str
     found: str
@@ -83,7 +83,7 @@ def is_installed(package: str) -> bool:
 
 
 def python_finding(version: Sequence[int] | None = None) -> Finding:
-    """Tell the Python."""
+    """Return the finding about the Python version."""
     version = sys.version_info[:3] if version is None else version
     least, greatest = SUPPORTED_PYTHON
     is_supported = least <= tuple(version[:2]) <= greatest
@@ -188,7 +188,7 @@ def package_findings(arm: str, installed: Finder = is_installed) -> list[Finding
 
 
 def machine_findings(cores: int | None = None, memory_gb: float | None = None) -> list[Finding]:
-    """Tell cores and memory."""
+    """Return the findings about cores and memory."""
     cores = available_cores() if cores is None else cores
     memory_gb = available_memory_gb() if memory_gb is None else memory_gb
     findings = [
@@ -210,7 +210,7 @@ def machine_findings(cores: int | None = None, memory_gb: float | None = None) -
 
 
 def available_cores() -> int:
-    """Return the cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, 'sched_getaffinity'):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

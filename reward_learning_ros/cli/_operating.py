@@ -37,7 +37,7 @@ _IN_MOTION = (
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What became of a request.
+    """The answer of a session or an arm to a request.
 
     Attributes:
         is_granted: whether what was asked for is done, or begins.

@@ -33,7 +33,7 @@ def add_topics_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def topics_of(options: argparse.Namespace) -> dict[str, str]:
-    """Return the topics that were named.
+    """Return the topics that were named on the command line, by their part in a session.
 
     Raises:
         InvalidInputError: One is not of the form PART=NAME.
@@ -123,7 +123,7 @@ _JUDGED_SEC = 300.0
 
 @dataclass(frozen=True, kw_only=True)
 class ParallelParameters(Parameters):
-    """Where many jobs are run."""
+    """Where jobs run in parallel: worker processes here, or a Dask scheduler."""
 
     workers: int = parameter(0, description='Processes; 0 means all cores', minimum=0)
     scheduler: str = parameter(

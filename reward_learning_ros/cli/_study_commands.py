@@ -21,7 +21,7 @@ ANSWERING = ('consent', 'due', 'answer')
 
 
 def add_answering(action: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    """Add the actions to the command."""
+    """Add the actions that record questionnaire answers and marks to `study`."""
     consent = action('consent', 'note that a participant consented to a document')
     consent.add_argument('participant', metavar='PARTICIPANT')
     consent.add_argument('version', metavar='VERSION', help='of the document')

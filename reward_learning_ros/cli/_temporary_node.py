@@ -62,7 +62,7 @@ def recover(config: RecoverParameters) -> tuple[bool, str]:
 
 
 def set_thresholds(config: ThresholdsParameters) -> None:
-    """Set the collision thresholds of the arm.
+    """Set the collision thresholds of a real arm.
 
     Raises:
         RewardLearningError: No arm was found, or it refuses; says why.

@@ -26,7 +26,7 @@ EXIT_NOT_CALIBRATED = 1
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrateParameters(ParallelParameters):
-    """What is calibrated on whom."""
+    """Which method is calibrated, on how many simulated people."""
 
     task: str = parameter('press', description='Task that the simulated people correct')
     humans: int = parameter(200, description='Number of simulated people', minimum=10)

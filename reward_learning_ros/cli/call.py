@@ -49,7 +49,7 @@ class CallParameters(Parameters):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what to ask for, and the options."""
+    """Add the request and the command's options to its parser."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = 'requests:\n' + '\n'.join(
         f'  {name:10} {meaning}' for name, meaning in REQUESTS.items()

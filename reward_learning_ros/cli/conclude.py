@@ -14,7 +14,7 @@ HELP = 'write posterior, summary and report of a recorded session'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the command's options to its parser."""
     parser.add_argument('folder', metavar='FOLDER', type=Path, help='folder of the session')
     parser.add_argument('--json', action='store_true', help='print the summary as JSON')
 

@@ -35,7 +35,7 @@ _FILE_ENDING = re.compile(r'\.[A-Za-z]\w{0,9}')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the command's options to its parser."""
     parser.add_argument('source', type=Path, metavar='SOURCE', help='what to convert')
     parser.add_argument('target', type=Path, metavar='TARGET', help='new file or folder')
     parser.add_argument(

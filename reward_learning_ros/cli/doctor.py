@@ -35,7 +35,7 @@ _COLORS = {'ok': 'green', 'note': 'yellow', 'missing': 'bold red'}
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorParameters(Parameters):
-    """What the doctor looks at."""
+    """What `doctor` looks at: the machine, and an arm if it is asked to."""
 
     arm: str = parameter(
         SIMULATED,

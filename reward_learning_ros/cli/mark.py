@@ -23,7 +23,7 @@ _NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class MarkParameters(Parameters):
-    """What is marked, and when it was."""
+    """The note of a mark, and which moment it is about."""
 
     note: str = parameter('', description='What happened; never a name')
     ago: float = parameter(

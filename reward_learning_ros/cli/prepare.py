@@ -12,7 +12,7 @@ HELP = 'simulate what tasks with physics need, before a session does'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the command's options to its parser."""
     parser.add_argument('tasks', nargs='+', metavar='TASK', help='name of a task')
 
 

@@ -27,7 +27,7 @@ HELP = "analyse the published user study's recordings again"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the command's options to its parser."""
     from reward_learning_ros.experiments.published_parameters import PublishedParameters
 
     parser.add_argument('path', type=Path, metavar='PATH', help='folder with Task1, Task2, Task3')

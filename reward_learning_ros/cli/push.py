@@ -25,7 +25,7 @@ _AXES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class PushParameters(Parameters):
-    """How somebody pushes."""
+    """Force, link and duration of a push on the simulated arm."""
 
     force: tuple[float, ...] = parameter(
         (0.0, 0.0, 0.0),

@@ -23,7 +23,7 @@ EXIT_NOT_RECOVERED = 1
 
 @dataclass(frozen=True, kw_only=True)
 class RecoverParameters(Parameters):
-    """Which arm is recovered."""
+    """Which arm is recovered, and where it is looked for."""
 
     arm: str = parameter(FRANKA, description='Which arm it is', choices=ARMS)
     namespace: str = parameter(

@@ -64,7 +64,7 @@ EXIT_FAILURE = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the command's options to its parser."""
     parser.add_argument(
         'paths', nargs='+', type=Path, metavar='PATH', help='folder of a session, or a rosbag2'
     )

@@ -114,7 +114,7 @@ def _add_sessions(parser: argparse.ArgumentParser, default: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what was asked for and return 0.
+    """Run the action of a study that was asked for, and return 0.
 
     Raises:
         RewardLearningError: It cannot be done; says why.

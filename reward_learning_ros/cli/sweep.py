@@ -44,7 +44,7 @@ JOURNAL_ENDING = '.cells.jsonl'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the command's options to its parser."""
     parser.add_argument('study', type=Path, metavar='STUDY', help='folder of the study')
     parser.add_argument(
         '--grid',

@@ -21,7 +21,7 @@ HELP = 'set the collision thresholds of a real arm'
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdsParameters(ThresholdParameters):
-    """The thresholds, and the arm whose they are."""
+    """The collision thresholds, and the arm that they are set on."""
 
     namespace: str = parameter('', description='ROS namespace of the arm', is_namespace=True)
     arm_prefix: str = parameter(

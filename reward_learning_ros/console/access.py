@@ -21,7 +21,7 @@ _MIN_TOKEN_LENGTH = 32
 
 
 class Role(enum.Enum):
-    """As whom a page is opened."""
+    """The role under which a page is opened: operator or participant."""
 
     OPERATOR = 'operator'
     PARTICIPANT = 'participant'
@@ -33,7 +33,7 @@ class Role(enum.Enum):
 
 
 class Tokens:
-    """A secret for each role."""
+    """The secret tokens of operator and participant."""
 
     def __init__(self, tokens: Mapping[Role, str]) -> None:
         self._tokens = dict(tokens)

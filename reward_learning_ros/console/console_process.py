@@ -20,7 +20,7 @@ EXIT_USAGE = 2
 
 
 def require_nicegui() -> None:
-    """Check that pages can be served.
+    """Raise `MissingExtraError` unless NiceGUI is installed.
 
     Raises:
         MissingExtraError: NiceGUI is not installed.

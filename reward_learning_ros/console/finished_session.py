@@ -40,7 +40,7 @@ def finished_sessions(sessions: Path) -> list[str]:
 
 
 def folder_named(sessions: Path, name: str) -> SessionFolder:
-    """Return the folder of a session.
+    """Return the folder of the session that a page names, or refuse the name.
 
     Raises:
         InvalidInputError: It is none of those that are there.
@@ -52,7 +52,7 @@ def folder_named(sessions: Path, name: str) -> SessionFolder:
 
 
 class FinishedSession:
-    """A recording, looked at from any moment of it.
+    """A recorded session, shown as it was at any moment.
 
     Args:
         folder: Of the session.

@@ -81,7 +81,7 @@ class Banner:
 
 
 class Lights:
-    """Judgements, each as a light with words."""
+    """A list of judgements, each a coloured light with a text."""
 
     def __init__(self) -> None:
         self._box = ui.element('div').classes('rl-lights')

@@ -66,7 +66,7 @@ _SHOWN_EVENTS = 60
 
 
 class OperatorPage:
-    """One open page."""
+    """The operator's page: state of the session, consents, arm and θ."""
 
     def __init__(self, node: ConsoleNode, desk: ControlDesk, launcher: SessionLauncher) -> None:
         self._node = node

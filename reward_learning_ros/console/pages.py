@@ -25,7 +25,7 @@ _REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; 
 
 
 def add_pages(node: ConsoleNode) -> None:
-    """Add all pages."""
+    """Register the pages of the console with NiceGUI."""
     desk = ControlDesk()
     launcher = SessionLauncher()
 

@@ -25,12 +25,12 @@ _MAX_REACH_M = 3.0
 
 
 class PullRefusedError(RewardLearningError):
-    """The arm is not pulled; says why."""
+    """The simulated arm cannot be pulled now; says why."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PullForce:
-    """What the spring does to a link.
+    """The force of the spring between mouse and link.
 
     Attributes:
         link: whose frame it is.
@@ -48,7 +48,7 @@ class PullForce:
 
 
 class Pull:
-    """One mouse that holds the arm, or none.
+    """The pull of a mouse on the simulated arm, by one page at a time.
 
     Attributes:
         owner: the page that pulls; empty if none does.

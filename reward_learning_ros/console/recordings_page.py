@@ -30,7 +30,7 @@ _STEP_SEC = 0.05
 
 
 def build_recordings_page(sessions: Path, name: str) -> None:
-    """Show the list of sessions, or one of them."""
+    """Build the page that lists recorded sessions, or shows one of them."""
     begin_page('Recordings', here='/recordings')
     if not name:
         _list(sessions)

@@ -50,7 +50,7 @@ class Light(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Headline:
-    """The state in one line.
+    """The state of a session in one line, with its light.
 
     Attributes:
         light: its colour.
@@ -81,7 +81,7 @@ class Act(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Possibility:
-    """Whether something can be asked for now.
+    """Whether a request is possible now, and why not.
 
     Attributes:
         act: what.
@@ -93,7 +93,7 @@ class Possibility:
 
 
 class Grade(enum.Enum):
-    """How well something is."""
+    """Grades of a judgement, from good to bad."""
 
     GOOD = 'good'
     FAIR = 'fair'
@@ -103,7 +103,7 @@ class Grade(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """How well something is, in words."""
+    """One judgement about a session, such as on its posterior: a grade and a text."""
 
     name: str
     grade: Grade

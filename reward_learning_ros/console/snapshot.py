@@ -54,7 +54,7 @@ class SessionFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class LogEvent:
-    """One line of the log.
+    """One log message of a node.
 
     Attributes:
         time_sec: Since 1970, by the clock of its node.
@@ -71,7 +71,7 @@ class LogEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnObject:
-    """An object of the scene, to be drawn.
+    """Shape, pose and colour with which the page draws one object of the scene.
 
     Attributes:
         shape: `box`, `sphere` or `cylinder`.
@@ -103,7 +103,7 @@ class Drawing:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LearnedTheta:
-    """θ after so many passes."""
+    """The statistics of θ after a number of passes."""
 
     passes: int
     theta: ThetaSummary

@@ -131,7 +131,7 @@ def is_compiled(function: Callable[..., Any]) -> bool:
 
 @numba.njit
 def copy_vector(target: np.ndarray, source: np.ndarray) -> None:
-    """Copy n numbers.
+    """Copy a vector in a kernel; compiles much faster than `a[:] = b`.
 
     For kernels: what Numba makes of `target[:] = source` takes seconds to compile, most of them
     for what it says of shapes that differ.
@@ -142,7 +142,7 @@ def copy_vector(target: np.ndarray, source: np.ndarray) -> None:
 
 @numba.njit
 def copy_matrix(target: np.ndarray, source: np.ndarray) -> None:
-    """Copy (n, m) numbers; see `copy_vector`."""
+    """Copy a matrix in a kernel; see `copy_vector`."""
     for row in range(target.shape[0]):
         for column in range(target.shape[1]):
             target[row, column] = source[row, column]
@@ -150,7 +150,7 @@ def copy_matrix(target: np.ndarray, source: np.ndarray) -> None:
 
 @numba.njit(LOG_PRIOR_SIGNATURE, cache=True)
 def flat_log_prior(theta: np.ndarray) -> float:
-    """Return the logarithm of a constant density."""
+    """Return 0: the log density of a uniform prior of θ."""
     return 0.0
 
 

@@ -36,7 +36,7 @@ class InadmissibleCorrectionWarning(UserWarning):
 
 @dataclass(frozen=True, kw_only=True)
 class HumanModel:
-    """How a person with reward weights θ corrects.
+    """The model of how a person with reward weights θ corrects: dependence, β, silence.
 
     Attributes:
         dependence: `dependent` or `independent` corrections.
@@ -89,7 +89,7 @@ class HumanModel:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Block:
-    """Data with a normalizer of their own.
+    """Statistics of data that share one normalizer.
 
     Attributes:
         space: Index of the space that the data come from.
@@ -104,7 +104,7 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evidence:
-    """Corrections as the samplers see them.
+    """All corrections as statistics, with the spaces of corrections that were possible.
 
     Attributes:
         spaces: Each set of corrections that could have been made.

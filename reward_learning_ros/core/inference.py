@@ -56,7 +56,7 @@ SPREAD_SAMPLES = 2048
 
 
 def find_method(name: str) -> Callable[[Problem], Sampler]:
-    """Return the sampler of that name."""
+    """Return the sampler of a method's name."""
     if name not in METHODS:
         raise UnknownNameError('method', name, METHODS)
     return METHODS[name]
@@ -64,7 +64,7 @@ def find_method(name: str) -> Callable[[Problem], Sampler]:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a run is.
+    """Progress of a run of inference: stage, draws, ESS and R̂.
 
     Attributes:
         stage: `preparing`, `warm-up` or `sampling`.

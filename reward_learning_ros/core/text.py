@@ -22,7 +22,7 @@ class YamlError(InvalidInputError):
 
 
 def read_yaml(path: Path, *, exponents: bool = True) -> Any:
-    """Return what is in a YAML file.
+    """Return the content of a YAML file.
 
     Args:
         path: Of the file.
@@ -39,7 +39,7 @@ def read_yaml(path: Path, *, exponents: bool = True) -> Any:
 
 
 def load_yaml(text: str, *, exponents: bool = True) -> Any:
-    """Return what a YAML text says.
+    """Return the content of a YAML text.
 
     Args:
         text: The text.

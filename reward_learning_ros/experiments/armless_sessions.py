@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Learner(Protocol):
-    """Learns θ from passes."""
+    """Protocol of what learns θ from passes in a session without an arm."""
 
     def __call__(
         self, task: core.Task, passes: Sequence[core.CorrectionSequence], seed: int
@@ -43,7 +43,7 @@ class Learner(Protocol):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimate:
-    """What is known of θ.
+    """An estimate of θ from passes: mean, interval and draws.
 
     Attributes:
         theta: (d,) the mean.

@@ -143,7 +143,7 @@ BUDGETS = {
 
 
 def find_budget(name: str) -> Budget:
-    """Return the budget of that name."""
+    """Return the computational budget of a name."""
     if name not in BUDGETS:
         raise UnknownNameError('budget', name, BUDGETS)
     return BUDGETS[name]

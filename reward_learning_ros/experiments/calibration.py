@@ -35,7 +35,7 @@ BETA_PRIOR = BetaPrior(low=1.0, high=20.0)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Calibration:
-    """Ranks of true values in their posteriors.
+    """Result of simulation-based calibration: ranks of true values in their posteriors.
 
     Attributes:
         names: (Q,) what was ranked: the components of θ and, if inferred, β.

@@ -39,7 +39,7 @@ class JobError(RewardLearningError):
 
 
 class WorkerDiedError(RewardLearningError):
-    """The workers of a job die again and again."""
+    """A job was given up because its workers died repeatedly."""
 
     def __init__(self, index: int) -> None:
         super().__init__(

@@ -96,7 +96,7 @@ INFER, UNSET = 'infer', 'none'
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cell:
-    """One inference of a sweep.
+    """One inference of a parameter sweep, and its key.
 
     Attributes:
         choices: The columns that distinguish it from others: whose recording, and what is assumed.

@@ -12,7 +12,7 @@ DEPENDENCES = ('dependent', 'independent')
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedParameters(Parameters):
-    """What is assumed about the participants.
+    """Parameters with which the published study is inferred again.
 
     The defaults are the paper's model and the best of those that docs/published_study.md compares.
     """

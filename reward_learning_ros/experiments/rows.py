@@ -20,7 +20,7 @@ _T = TypeVar('_T')
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Job:
-    """One simulated person who does one thing.
+    """A job of the simulations: one simulated person in one setting.
 
     Attributes:
         task: Name of the task.
@@ -37,7 +37,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Row(Job):
-    """What one method made of what one person did.
+    """One row of the simulations' results: errors of one method on one person.
 
     Attributes:
         method: Name of the method.

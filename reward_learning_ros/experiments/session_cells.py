@@ -33,7 +33,7 @@ _COLUMNS = ('task', 'method', 'dependence', 'beta', 'gamma', 'effort', 'seed')
 
 @dataclass(frozen=True, kw_only=True)
 class SessionAnalysis:
-    """A recorded session and how it is analysed.
+    """A recorded session with the parameters of its analysis in a sweep.
 
     Attributes:
         path: Folder of the session; workers on other machines must see it under the same name.
@@ -50,7 +50,7 @@ class SessionAnalysis:
 def session_cell(
     analysis: SessionAnalysis, participant: str, trial: int, thresholds: Mapping[str, Any]
 ) -> Cell:
-    """Return the inference from one session.
+    """Return the inference from one recorded session as a cell of a sweep.
 
     Args:
         analysis: What is inferred from what.

@@ -56,7 +56,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """Tests that are corrected together.
+    """A family of tests that are corrected for multiple comparisons together.
 
     Attributes:
         title: What they are about.

@@ -109,7 +109,7 @@ def _columns(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def analysis_text(analysis: Analysis) -> str:
-    """Return all of it as text, with the times."""
+    """Return the analysis of the simulations as text."""
     times = ['', 'processor time of one inference, median of people:']
     for (task, dependence, method), value in analysis.seconds.items():
         times.append(f'  {task:<12}{dependence:<13}{method:<15}{value:>8.3f} s')
@@ -117,7 +117,7 @@ def analysis_text(analysis: Analysis) -> str:
 
 
 def analysis_mapping(analysis: Analysis) -> dict[str, Any]:
-    """Return all of it as plain values, for JSON."""
+    """Return the analysis of the simulations as plain values for JSON."""
     return {
         'cells': [asdict(cell) for cell in analysis.cells],
         'effects': [

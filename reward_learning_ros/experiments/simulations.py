@@ -96,7 +96,7 @@ EXACT = 'exact'
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """What all simulated people share.
+    """The setup that all simulated people of an experiment share.
 
     Attributes:
         budget: Name of the budget.

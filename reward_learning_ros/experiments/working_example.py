@@ -112,7 +112,7 @@ class WorkingExample:
 
 
 def working_example(*, runs: int = RUNS, seed: int = 0) -> WorkingExample:
-    """Compute all panels.
+    """Compute the panels of the paper's working example.
 
     Args:
         runs: How often each estimate by sampling is repeated.

@@ -159,7 +159,7 @@ class Tile:
 
 
 def page(title: str, body: Iterable[str]) -> str:
-    """Return a whole page."""
+    """Return a complete HTML page from its sections."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -181,17 +181,17 @@ def section(title: str, *parts: str) -> str:
 
 
 def paragraph(text: str) -> str:
-    """Return a paragraph."""
+    """Return a paragraph of HTML."""
     return f'<p>{escape(text)}</p>'
 
 
 def note(text: str, mood: str = '') -> str:
-    """Return a paragraph that stands out."""
+    """Return a highlighted paragraph of HTML."""
     return f'<p class="note {mood}">{escape(text)}</p>'
 
 
 def tiles(items: Sequence[Tile]) -> str:
-    """Return a row of numbers."""
+    """Return a row of tiles, each with a number, as HTML."""
     cells = ''.join(
         f'<div class="tile {tile.mood}"><small>{escape(tile.label)}</small>'
         f'<b>{escape(tile.value)}</b><small>{escape(tile.note)}</small></div>\n'
@@ -201,7 +201,7 @@ def tiles(items: Sequence[Tile]) -> str:
 
 
 def facts(values: Mapping[str, Any]) -> str:
-    """Return names and values in columns."""
+    """Return names and values in columns as HTML."""
     rows = ''.join(
         f'<div><dt>{escape(str(name))}</dt><dd>{escape(str(value))}</dd></div>\n'
         for name, value in values.items()
@@ -244,7 +244,7 @@ def table(
 
 
 def figure(svg: str, caption: str) -> str:
-    """Return a figure with what it shows below it."""
+    """Return a figure with its caption as HTML."""
     return f'<figure>\n{svg}\n<figcaption>{escape(caption)}</figcaption>\n</figure>'
 
 

@@ -35,7 +35,7 @@ class TableBlock:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureBlock:
-    """A figure and what it shows.
+    """A figure with its caption, as a block of a report.
 
     The figure is one of Matplotlib, drawn in `publication_style`, or the SVG file of one.
     """
@@ -58,7 +58,7 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """All that the report of a run holds.
+    """The content of the report of an experiment.
 
     Attributes:
         title: What was run.
@@ -111,7 +111,7 @@ def write_run(report: RunReport, folder: Path) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all.
+    """Write a text file atomically.
 
     Raises:
         InvalidInputError: It cannot be written.
@@ -134,7 +134,7 @@ def with_uncertainty(value: float, half: float, digits: int = 3) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what numbers come from."""
+    """Return the versions of this package and of those that its numbers depend on."""
     found = {
         'reward_learning_ros': reward_learning_ros.__version__,
         'python': platform.python_version(),

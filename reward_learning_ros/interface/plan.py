@@ -185,7 +185,7 @@ _SHIFT_KEY = 'shift_m'
 
 
 class PlaybackState(enum.Enum):
-    """What the playback does."""
+    """States of playback."""
 
     IDLE = 'idle'
     APPROACHING = 'approaching'

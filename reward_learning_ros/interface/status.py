@@ -27,7 +27,7 @@ _MAX_DIGITS = len(str(2**63))
 
 
 class Level(enum.IntEnum):
-    """The levels of diagnostic_msgs/DiagnosticStatus."""
+    """Levels of a diagnostic_msgs/DiagnosticStatus."""
 
     OK = 0
     WARN = 1
@@ -65,7 +65,7 @@ class Diagnostic(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DiagnosticReport(Record):
-    """What a node has to report at one time."""
+    """The diagnostics of a node at one time."""
 
     stamp_ns: int
     diagnostics: tuple[Diagnostic, ...]
@@ -118,7 +118,7 @@ def status_values(message: Any, names: Sequence[str]) -> Mapping[str, str]:
 
 
 def whole_number(values: Mapping[str, str], name: str) -> int:
-    """Return one of these values as a number.
+    """Return the named value of a status as a whole number.
 
     Raises:
         MessageError: It is no whole number, negative, or has more than 63 bits.
@@ -160,7 +160,7 @@ _PARTICIPANT_VALUES = ('state', 'theta', 'beta', 'pushes')
 
 
 class ParticipantState(enum.Enum):
-    """What the participant does."""
+    """States of a simulated participant."""
 
     WATCHING = 'watching'
     PUSHING = 'pushing'
@@ -169,7 +169,7 @@ class ParticipantState(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ParticipantStatus(Record):
-    """What a simulated participant does and wants."""
+    """State, θ* and β* of a simulated participant."""
 
     state: ParticipantState
     theta: FloatArray
@@ -232,7 +232,7 @@ _SESSION_STATUS = 'session'
 
 
 class SessionState(enum.Enum):
-    """What a session does."""
+    """States of a session."""
 
     WAITING = 'waiting'
     """For a node, a plan, or an arm that may be moved."""
@@ -271,7 +271,7 @@ class SessionState(enum.Enum):
 
 
 class SessionEnd(enum.Enum):
-    """How a session came to its end."""
+    """How a session ended."""
 
     ACCEPTED = 'accepted'
     MAX_PASSES = 'max_passes'
@@ -281,7 +281,7 @@ class SessionEnd(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SessionStatus(Record):
-    """What a session does, and what it has done."""
+    """State and counts of a session."""
 
     state: SessionState
     passes: int = 0

@@ -33,7 +33,7 @@ STATISTICS = ('mean', 'sd', '5 %', '50 %', '95 %')
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ThetaSummary(Record):
-    """The statistics of each feature's weight."""
+    """Mean, standard deviation and quantiles of each weight of θ."""
 
     features: tuple[str, ...]
     """(d,) names."""
@@ -73,7 +73,7 @@ class LiveTheta(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ThetaSamples(Record):
-    """Draws from the posterior."""
+    """Draws of θ from the posterior."""
 
     features: tuple[str, ...]
     """(d,) names."""
@@ -221,7 +221,7 @@ _QUALITY = 'quality.'
 
 
 class InferenceState(enum.Enum):
-    """What the inference does."""
+    """States of the inference node."""
 
     STARTING = 'starting'
     WAITING = 'waiting'
@@ -229,7 +229,7 @@ class InferenceState(enum.Enum):
 
 
 class InferenceEvent(enum.Enum):
-    """What happened last."""
+    """The latest event of the inference node."""
 
     STARTED = 'started'
     CORRECTED = 'corrected'

@@ -43,7 +43,7 @@ COMMANDED = QualityOfService(depth=1)
 
 @dataclass(frozen=True, kw_only=True)
 class TopicSpecification:
-    """What is known of a topic.
+    """Name, type, quality of service, publishers and subscribers of a topic.
 
     Attributes:
         name: relative; a node's namespace decides where it is.

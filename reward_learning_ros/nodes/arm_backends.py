@@ -26,7 +26,7 @@ from reward_learning_ros.playback.motion import Command
 
 
 class Backend(Protocol):
-    """Hands set-points to a controller.
+    """Protocol of what sends set-points to a controller.
 
     Without further commands the controller must come to hold by itself: a trajectory ends at
     rest, a lone target is one.
@@ -123,7 +123,7 @@ BACKENDS: MappingProxyType[str, Callable[[Node, str, Kinematics], Backend]] = Ma
 
 
 def make_backend(name: str, node: Node, controller: str, kinematics: Kinematics) -> Backend:
-    """Make the backend of a name in `BACKENDS`.
+    """Make the backend that drives a controller, by its name in `BACKENDS`.
 
     Args:
         name: of the backend.

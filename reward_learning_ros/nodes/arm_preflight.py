@@ -44,7 +44,7 @@ _SAMPLE_SEC = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class PreflightNodeParameters(PreflightParameters):
-    """What preflight looks at, and for how long."""
+    """Parameters of the preflight node: limits, names, and how long it listens."""
 
     prefix: str = parameter('fr3', description='Prefix of joints and frames')
     hand: bool = parameter(
@@ -71,7 +71,7 @@ class PreflightNodeParameters(PreflightParameters):
 
 
 class PreflightNode(Node):
-    """Listens for a while, then says what it found.
+    """Listens to the arm for a while and checks rates, limits and signs before any motion.
 
     Attributes:
         checks: what was found, once it has listened long enough.

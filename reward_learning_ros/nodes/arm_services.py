@@ -82,7 +82,7 @@ class SimulatedArmServices:
 
 
 class FrankaArmServices:
-    """The services of a real arm.
+    """Clients of a real arm's services: recovery, hardware, controllers, thresholds.
 
     Args:
         node: asks for them, in the arm's namespace.
@@ -316,7 +316,7 @@ _PERIOD_SEC = 0.1
 
 
 class Recovery:
-    """Recovers the arm, once at a time.
+    """Runs the steps of a recovery of the arm, one recovery at a time.
 
     Args:
         node: in whose executor the steps are done.

@@ -32,7 +32,7 @@ Samples = tuple[int, tuple[tuple[Stream, Sequence[float]], ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Channel:
-    """One topic of a source.
+    """One topic of a source of samples, and how its messages are read.
 
     Attributes:
         topic: relative name.
@@ -49,7 +49,7 @@ class Channel:
 
 @dataclass(kw_only=True, eq=False)
 class ArmSource:
-    """One way to learn what the arm feels.
+    """One source of the arm's torques, joints and poses: a group of topics.
 
     Attributes:
         name: for the log.

@@ -96,7 +96,7 @@ def _message_type(type_name: str) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the player."""
+    """Run the bag player."""
     return run(lambda context: BagPlayerNode(context=context), arguments)
 
 

@@ -22,7 +22,7 @@ _UNKNOWN_NAME = '_NODE_NAME_UNKNOWN_'
 
 
 class ControllerWatch:
-    """The states of the controllers.
+    """Polls the controller manager for the states of controllers.
 
     Attributes:
         states: state of each controller by its name; None if it is not known.

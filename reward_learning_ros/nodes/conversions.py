@@ -134,7 +134,7 @@ def diagnostic_report_to_message(report: DiagnosticReport) -> DiagnosticArray:
 
 
 def plan_to_message(plan: Plan) -> Path:
-    """Return a plan as a path; the stamp of each pose is its time from the start."""
+    """Return a plan as a nav_msgs/Path; the stamp of each pose is its time from the start."""
     return Path(
         header=header_message(plan.stamp_ns, plan.frame_id),
         poses=[

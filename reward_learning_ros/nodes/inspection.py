@@ -33,7 +33,7 @@ ARM_TOPIC_TYPES = {name: TOPICS[name].type_name for name in ARM_TOPICS}
 
 @dataclass(frozen=True, kw_only=True)
 class TopicReport:
-    """What was seen of a topic."""
+    """Type, quality of service and rate that were observed of a topic."""
 
     topic: str
     """Full name."""
@@ -59,7 +59,7 @@ def inspect_topics(
     discovery_sec: float = 0.0,
     expected: Mapping[str, str] = ARM_TOPIC_TYPES,
 ) -> list[TopicReport]:
-    """Listen for a time and report each expected topic.
+    """Listen for a time, and report type, quality of service and rate of each expected topic.
 
     Args:
         node: A node to listen with.

@@ -27,7 +27,7 @@ def find_interface(name: str) -> Any:
 
 
 def require_interface(name: str) -> Any:
-    """Return the class of a type.
+    """Return the class of a message, service or action type; raise if it is not installed.
 
     Raises:
         MissingInterfaceError: Its package is not installed.

@@ -58,7 +58,7 @@ def clearing_marker() -> Marker:
 
 
 def plan_markers(plan: Plan) -> list[Marker]:
-    """Return a plan as a line and its waypoints."""
+    """Return a plan as RViz markers: a line and its waypoints."""
     return _path_markers(plan, plan.positions, 'plan', PLAN_COLOR)
 
 

@@ -14,7 +14,7 @@ from reward_learning_ros.interface.topics import *  # noqa: F403  nodes say name
 
 
 def qos_profile(qos: topics.QualityOfService) -> QoSProfile:
-    """Return a quality of service as rclpy has it."""
+    """Return a quality of service of the table as a QoSProfile."""
     return QoSProfile(
         history=HistoryPolicy[qos.history.upper()],
         depth=qos.depth,

@@ -62,7 +62,7 @@ class PolledSubscription:
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceRequest:
-    """A request that waits for its response.
+    """A service request that waits for its response.
 
     Attributes:
         request: what is asked for.

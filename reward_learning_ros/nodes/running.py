@@ -201,7 +201,7 @@ _PERIOD_SEC = 0.5
 
 
 class Heartbeat:
-    """Says that a node is alive; one whose callbacks hang falls silent too."""
+    """Publishes a heartbeat; a node whose callbacks hang stops publishing it."""
 
     def __init__(self, node: Node) -> None:
         self._publisher = node.create_publisher(
@@ -217,7 +217,7 @@ class Heartbeat:
 
 
 class HeartbeatWatch:
-    """Listens for the nodes that must be there."""
+    """Watches the heartbeats of the nodes that must be alive."""
 
     def __init__(self, node: Node, watched: Sequence[str], timeout_sec: float) -> None:
         self._timeout_sec = timeout_sec

@@ -115,7 +115,7 @@ def record_samples(node: Node, *, seconds: float) -> tuple[SampleBlock, SampleRe
 
 
 def main() -> int:
-    """Record, write the file, and tell of the source."""
+    """Record samples of the arm, write them to a file, and print their source."""
     namespace, seconds, path = sys.argv[1], float(sys.argv[2]), sys.argv[3]
     context = Context()
     rclpy.init(args=[], context=context)

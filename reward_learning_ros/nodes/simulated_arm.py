@@ -58,7 +58,7 @@ _MAX_DELAY_SEC = 0.1
 
 
 class SimulatedArmNode(Node):
-    """The simulated arm in ROS; `advance` is one cycle of it."""
+    """The simulated arm as a ROS 2 node; `advance` simulates one cycle."""
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__('simulated_arm', context=context)
@@ -198,7 +198,7 @@ class SimulatedArmNode(Node):
 
 
 class CycleLoop:
-    """Runs the cycles of a node at their time and its callbacks in between.
+    """Runs the cycles of the simulated arm on time, and callbacks in between.
 
     Attributes:
         late_cycles: how many cycles began more than `late_sec` after their time.

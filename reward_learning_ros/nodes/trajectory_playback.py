@@ -79,7 +79,7 @@ _TOLD_OFTEN = (*MOVING, PlaybackState.PAUSED)
 
 
 class TrajectoryPlaybackNode(Node):
-    """Plays the current plan on the arm."""
+    """Plays the current plan on the arm, by consent and within the safety checks."""
 
     def __init__(
         self, *, context: Context | None = None, planning_executor: Executor | None = None

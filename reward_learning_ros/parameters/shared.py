@@ -40,7 +40,7 @@ _MAX_MOTOR_NOISE_M = 0.1
 
 
 def method_parameter() -> Any:
-    """Return the field for the sampler."""
+    """Return the parameter for the sampler."""
     return parameter(
         'double_mh',
         description='How the normalizer is dealt with',
@@ -49,7 +49,7 @@ def method_parameter() -> Any:
 
 
 def dependence_parameter() -> Any:
-    """Return the field for the kind of corrections."""
+    """Return the parameter for dependent or independent corrections."""
     return parameter(
         'dependent',
         description='Whether a correction builds on those before it',
@@ -58,7 +58,7 @@ def dependence_parameter() -> Any:
 
 
 def beta_parameter() -> Any:
-    """Return the field for the person's rationality."""
+    """Return the parameter for the person's rationality β."""
     return parameter(
         None,
         description='How reliably the person picks what they want; inferred if unset',

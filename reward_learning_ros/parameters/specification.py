@@ -204,7 +204,7 @@ def parameter(
     is_namespace: bool = False,
     former_names: tuple[str, ...] = (),
 ) -> Any:
-    """Describe a field of a `Parameters` dataclass.
+    """Declare a field of a `Parameters` dataclass: default, range, unit and description.
 
     The annotation gives the type: bool, int, float, str, a tuple of one of them (`tuple[float,
     ...]`), or one of these `| None`.

@@ -30,7 +30,7 @@ _POSITION_AXES = ('x', 'y', 'z')
 
 @dataclass(frozen=True, kw_only=True)
 class ParticipantParameters(Parameters):
-    """What the participant wants, and how they go about it."""
+    """Parameters of a simulated participant: θ*, β*, and how they decide."""
 
     task: str = parameter('press', description='Name of the task')
     kind: str = parameter(
@@ -102,7 +102,7 @@ class Intention(Protocol):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DecidedPass:
-    """All of a pass, decided before it began.
+    """An intention that is fixed for the whole pass before it begins.
 
     Attributes:
         displacements_m: (n, 3) where each waypoint is to be brought, off the shown plan.

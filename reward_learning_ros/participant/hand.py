@@ -27,7 +27,7 @@ _MAX_GAP_SEC = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class HandParameters(Parameters):
-    """How hard, how quickly and how exactly a hand guides a tool."""
+    """Parameters of a hand: strength, reaction time, tremor and patience."""
 
     stiffness_n_per_m: float = parameter(
         600.0,

@@ -306,7 +306,7 @@ class ParticipantSimulation:
 
 @dataclass(frozen=True, kw_only=True)
 class SimulatedParticipantParameters(ParticipantParameters, HandParameters):
-    """What the participant wants, and how they push."""
+    """Parameters of the simulated participant's node: their wishes and their hand."""
 
     prefix: str = parameter('fr3', description='Prefix of joints and frames')
     hand: bool = parameter(

@@ -26,7 +26,7 @@ KINDS = (MODEL, PURPOSEFUL, LAZY, CONTENT)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Person:
-    """What a person wants and how they go about it.
+    """A simulated person: θ*, β*, and how they correct a plan.
 
     Attributes:
         kind: `model`, `purposeful`, `lazy` or `content`.

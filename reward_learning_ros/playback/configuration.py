@@ -16,7 +16,7 @@ from reward_learning_ros.parameters.shared import (
 
 @dataclass(frozen=True, kw_only=True)
 class PlaybackParameters(Parameters):
-    """How plans are played, and what makes the arm hold."""
+    """Parameters of playback: speeds, tolerances, and what makes the arm hold."""
 
     prefix: str = parameter('fr3', description='Prefix of joints and frames', read_only=True)
     hand: bool = parameter(
@@ -177,7 +177,7 @@ class PlaybackParameters(Parameters):
 
 @dataclass(frozen=True, kw_only=True)
 class PreflightParameters(ThresholdParameters):
-    """What the controller and the arm are set to, and what is expected of them."""
+    """Parameters of the preflight checks: what controller and arm are set to."""
 
     controller_stiffness_nm: tuple[float, ...] = parameter(
         COMPLIANT_STIFFNESS_NM,
@@ -226,7 +226,7 @@ CRISP_POSE = 'crisp_pose'
 
 @dataclass(frozen=True, kw_only=True)
 class TrajectoryPlaybackParameters(PlaybackParameters, PreflightParameters):
-    """How plans are played, on which controller, and what is looked at before."""
+    """Parameters of the playback node: playback, preflight, controller and rates."""
 
     backend: str = parameter(
         JOINT_TRAJECTORY_CONTROLLER,
@@ -263,7 +263,7 @@ class TrajectoryPlaybackParameters(PlaybackParameters, PreflightParameters):
     )
     watch_timeout_sec: float = parameter(
         WATCH_TIMEOUT_SEC,
-        description='How long a watched node may be silent, by the clock on the wall',
+        description='How long a watched node may be silent, on a steady clock',
         minimum=0.6,
         maximum=60.0,
         unit='s',

@@ -37,7 +37,7 @@ class SetPointError(RewardLearningError):
 
 @dataclass(frozen=True, kw_only=True)
 class Departure:
-    """Where the next motion can begin.
+    """State and time at which the next motion can begin.
 
     Attributes:
         state: in which it begins.

@@ -210,7 +210,7 @@ class Motion:
 
 @dataclass(frozen=True, kw_only=True)
 class Now:
-    """A moment on both clocks.
+    """The present time on the clock of ROS and on the steady clock.
 
     Attributes:
         ros_ns: the clock of ROS, which may be simulated and may jump.

@@ -46,7 +46,7 @@ _CHECK_SPACING_SEC = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class MotionPlanner:
-    """Makes motions inside the limits, and checks commands against them.
+    """Plans motions inside the arm's limits, and checks commands against them.
 
     Attributes:
         config: of playback.
@@ -292,7 +292,7 @@ T = TypeVar('T')
 
 
 class PlanningTimeoutError(RewardLearningError):
-    """Planning did not end in time."""
+    """Planning a motion took too long."""
 
     def __init__(self, max_sec: float) -> None:
         super().__init__(f'planning takes longer than {max_sec:.1f} s on this machine')
@@ -312,7 +312,7 @@ class SynchronousExecutor(Executor):
 
 
 class PlanningSlot(Generic[T]):
-    """Room for one piece of work at a time."""
+    """Runs one planning job at a time in an executor, within a time limit."""
 
     def __init__(self, executor: Executor, *, max_sec: float) -> None:
         """Begin empty.

@@ -37,7 +37,7 @@ _ON_THE_WAY = (PlaybackState.APPROACHING, PlaybackState.HOMING)
 
 
 class Goal(enum.Enum):
-    """What the arm is on its way to, also while it is halted."""
+    """Where the arm is going, also while it is halted: along a plan, home or nowhere."""
 
     NONE = 'nothing'
     PLAN = 'the end of the plan'

@@ -34,7 +34,7 @@ _LEAD_DECAY = 0.9
 
 
 class Purpose(enum.Enum):
-    """What a planned motion is for."""
+    """What a planned motion is for: approach, join or stand."""
 
     APPROACH = 'go slowly to a configuration'
     JOIN = 'go over to another plan, or another shift, while one is played'
@@ -43,7 +43,7 @@ class Purpose(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Pending:
-    """A motion that is being planned.
+    """A motion that is being planned, and its purpose.
 
     Attributes:
         purpose: what for.

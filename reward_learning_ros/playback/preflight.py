@@ -32,7 +32,7 @@ _MIN_LEVER_M = 0.3
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One thing that was looked at.
+    """The result of one preflight check: what was found, and advice.
 
     Attributes:
         name: of the thing.
@@ -50,7 +50,7 @@ class Check:
 def check_stream(
     name: str, *, age_sec: float | None, rate_hz: float | None, config: PreflightParameters
 ) -> Check:
-    """Look at the age and the rate of a state topic.
+    """Check age and rate of a topic with the arm's state.
 
     Args:
         name: of the topic.
@@ -84,7 +84,7 @@ def check_stream(
 
 
 def check_command_topic(*, publishers: int, subscribers: int, are_compatible: bool) -> Check:
-    """Look at who sends and who listens to commands.
+    """Check that only playback sends commands and that a controller listens.
 
     Args:
         publishers: on the command topic, playback included.

@@ -13,7 +13,7 @@ _WAKING_SEC = 1.0
 
 
 class RequestAges:
-    """Tells requests that somebody makes now from those that waited in a queue."""
+    """Distinguishes a request that somebody makes now from one that waited in a queue."""
 
     def __init__(self, *, max_gap_sec: float, clock: Callable[[], float]) -> None:
         """Begin awake.

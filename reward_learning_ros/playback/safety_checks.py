@@ -38,7 +38,7 @@ class SafetyViolation:
 
 @dataclass(kw_only=True)
 class Stream:
-    """The latest values of a topic, and when they came.
+    """The latest values of a topic, with stamp and time of arrival.
 
     Attributes:
         values: the latest, None before the first.
@@ -106,7 +106,7 @@ class ArmView:
 
 @dataclass(frozen=True, kw_only=True)
 class SafetyChecks:
-    """The rules under which the arm may move."""
+    """The rules that must hold for the arm to move, checked in each cycle."""
 
     config: PlaybackParameters
     kinematics: Kinematics

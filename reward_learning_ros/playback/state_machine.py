@@ -34,7 +34,7 @@ _RESUMABLE = (PlaybackState.PAUSED, PlaybackState.FAULT)
 
 
 class Playback:
-    """Plays plans on an arm, and holds whenever something is wrong.
+    """The state machine of playback: plays plans on an arm, and holds when a safety check fails.
 
     Every command that it hands out ends at rest, so an arm whose playback dies holds within
     `config.hold_within_sec`. Motions follow the steady clock. Planning is done by an executor,

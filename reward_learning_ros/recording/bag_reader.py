@@ -59,7 +59,7 @@ class BagMessage(NamedTuple):
 
 
 class BagReader:
-    """Reads a bag; use it as a context manager.
+    """Reads the topics and messages of a bag; a context manager.
 
     Attributes:
         path: the bag's folder or file.

@@ -57,7 +57,7 @@ class UnsafePickleError(RewardLearningError):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recording:
-    """One participant teaching one θ.
+    """The published recording of one participant teaching one θ.
 
     Attributes:
         participant: Number of the participant.
@@ -195,7 +195,7 @@ class Defect:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Taught:
-    """A recording and the corrections in it."""
+    """A published recording with the corrections found in it."""
 
     task: str
     recording: Recording

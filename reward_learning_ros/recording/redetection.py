@@ -53,7 +53,7 @@ class RedetectionParameters(
 
 @dataclass(frozen=True, kw_only=True)
 class Redetection:
-    """What was found.
+    """Corrections that were detected again in a recording's samples, with counts and problems.
 
     Attributes:
         plans: all that are in the bag.

@@ -34,7 +34,7 @@ from reward_learning_ros.recording.session_topics import PLAN, SessionTopics
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recorded:
-    """What a bag holds to learn from.
+    """Plans and corrections of a recording, from which θ is inferred again.
 
     Attributes:
         path: of the session or bag.
@@ -56,7 +56,7 @@ class Recorded:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reinference:
-    """What was learned again.
+    """The result of inferring θ again from a recording: θ, the plan that follows, problems.
 
     Attributes:
         recorded: what it was learned from.

@@ -150,7 +150,7 @@ def has_learned_from(status: InferenceStatus, active: Iterable[Corrections]) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class Heard(Generic[_R]):
-    """A record, and when it was recorded."""
+    """A record of a session, and when it was recorded."""
 
     time_ns: int
     record: _R

@@ -49,7 +49,7 @@ _STUCK_SHARE = 0.98
 
 @dataclass(frozen=True, kw_only=True)
 class ContactOnset:
-    """A contact has begun.
+    """The event that a contact has begun.
 
     Attributes:
         tick: index of the sample of the block at which it became certain.
@@ -64,7 +64,7 @@ class ContactOnset:
 
 @dataclass(frozen=True, kw_only=True)
 class Contact:
-    """A contact has ended.
+    """The event that a contact has ended, with its peak and reason.
 
     Attributes:
         tick: index of the sample of the block at which that became certain; 0 if no sample did.
@@ -102,7 +102,7 @@ class Contact:
 
 @dataclass(frozen=True, kw_only=True)
 class Detection:
-    """What a block of samples brought.
+    """The result of detection over a block of samples: events, statistic and residuals.
 
     Attributes:
         events: in the order in which they became certain.

@@ -16,7 +16,7 @@ from reward_learning_ros.sensing.samples import JOINT_COUNT, NANOSECONDS
 
 @dataclass(frozen=True, kw_only=True)
 class ContactParameters(BiasParameters):
-    """When a torque is a contact."""
+    """Parameters of contact detection: thresholds, dwell times and the bias model."""
 
     on_threshold: float = parameter(
         8.0,

@@ -19,7 +19,7 @@ _ROUGHNESS_OF_WHITE_NOISE = math.sqrt(6.0) * math.sqrt(2.0 / math.pi)
 
 
 class Evidence(NamedTuple):
-    """What one sample says.
+    """The evidence for a contact in one sample: its statistic, and whether it is above thresholds.
 
     Attributes:
         z: size of the residual torque in standard deviations.

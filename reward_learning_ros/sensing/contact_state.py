@@ -29,7 +29,7 @@ class Mode(IntEnum):
 
 
 class Tool(IntEnum):
-    """Where the tool is."""
+    """What is known of the tool: unknown, at its set-point or held away from it."""
 
     UNKNOWN = 0
     HELD_AWAY = 1
@@ -174,7 +174,7 @@ class Settings(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """What the detector looks at, n samples."""
+    """The samples that the detector steps over, as arrays."""
 
     time_ns: np.ndarray
     epoch: np.ndarray
@@ -186,7 +186,7 @@ class Samples(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What the samples showed.
+    """What the detector computed for each sample, and the events.
 
     Attributes:
         statistic: (n,) residual torque in standard deviations.

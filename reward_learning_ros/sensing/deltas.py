@@ -59,7 +59,7 @@ _RESTING_HELD_SEC = 60.0
 
 @dataclass
 class CorrectionCounts:
-    """What became of the contacts."""
+    """Counts of contacts: pushes, rejected ones, and why."""
 
     contacts: int = 0
     pushes: int = 0
@@ -70,7 +70,7 @@ class CorrectionCounts:
 
 
 class CorrectionRecorder:
-    """Samples in, contacts and corrections out; the detector and the timeline are its parts.
+    """Turns samples of the arm into contacts and the corrections of a pass.
 
     Attributes:
         detector: finds the contacts; its bias is learned and zeroed there.

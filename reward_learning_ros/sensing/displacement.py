@@ -19,7 +19,7 @@ _UNDECIDED_COSINE = 0.3
 
 
 def force_from_torque(jacobian: np.ndarray, torque_nm: np.ndarray) -> np.ndarray:
-    """Returns the force (..., 3) at the tool that explains torques best, ‖Jᵀ F − τ‖ least.
+    """Returns the force (..., 3) at the tool that explains joint torques best: min ‖Jᵀ F − τ‖.
 
     Damped, so that near a singularity an unseen direction gets no force rather than a huge one.
     Written out for three rows: BLAS sums in another order on another processor, and what is found

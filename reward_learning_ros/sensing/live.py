@@ -20,7 +20,7 @@ _MAX_STEP_SEC = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class LiveParameters(Parameters):
-    """How the plan gives way."""
+    """Parameters of the live shift: how fast and how far the plan gives way."""
 
     yield_time_sec: float = parameter(
         0.4,

@@ -162,7 +162,7 @@ _MAX_PENDING = 50_000
 
 @dataclass(frozen=True, kw_only=True)
 class OrderingParameters(Parameters):
-    """How samples are put in order."""
+    """Parameters of ordering samples: delay, clock jumps and gaps."""
 
     reorder_delay_sec: float = parameter(
         0.025,

@@ -25,7 +25,7 @@ TELEOPERATION = 'teleoperation'
 
 @dataclass(frozen=True, kw_only=True)
 class TeleoperationParameters(Parameters):
-    """What the device's axes mean."""
+    """Parameters of teleoperation: axes, speeds and timeouts of the device."""
 
     deadman_button: int = parameter(
         4,
@@ -102,7 +102,7 @@ class TeleoperationParameters(Parameters):
 
 @dataclass(frozen=True, kw_only=True)
 class JoyRecord:
-    """What a sensor_msgs/Joy says."""
+    """Axes and buttons of a sensor_msgs/Joy."""
 
     time_ns: int
     axes: Sequence[float]

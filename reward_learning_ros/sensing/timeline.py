@@ -17,7 +17,7 @@ _MEMORY_SEC = 120.0
 
 @dataclass(frozen=True, kw_only=True)
 class PlaybackMoment:
-    """What the playback said at one time.
+    """One status of playback: which plan it played, how far, and how it was shifted.
 
     Attributes:
         time_ns: when.

@@ -18,7 +18,7 @@ from reward_learning_ros.parameters.shared import (
 
 @dataclass(frozen=True, kw_only=True)
 class BagPlayerParameters(Parameters):
-    """What is played, and how fast."""
+    """Parameters of the bag player: which topics of which bag, and how fast."""
 
     bag: str = parameter(description='Folder of a session, or of a rosbag2')
     rate: float = parameter(
@@ -48,7 +48,7 @@ _LOOPBACK_NAME = 'localhost'
 
 @dataclass(frozen=True, kw_only=True)
 class ConsoleParameters(Parameters):
-    """Where the page is served, and what it may show."""
+    """Parameters of the console: address, tokens, and what the page may show."""
 
     host: str = parameter(
         '127.0.0.1',
@@ -129,14 +129,14 @@ CONSENTS = (EVERY_PASS, FIRST_PASS, NO_CONSENT)
 
 @dataclass(frozen=True, kw_only=True)
 class SessionConductorParameters(Parameters):
-    """When a session goes on, and when it ends."""
+    """Parameters of the session conductor: consent, limits of passes, watched nodes."""
 
     watched_nodes: tuple[str, ...] = parameter(
         (), description='Nodes that must be there before the arm moves'
     )
     watch_timeout_sec: float = parameter(
         WATCH_TIMEOUT_SEC,
-        description='How long a watched node may be silent, by the clock on the wall',
+        description='How long a watched node may be silent, on a steady clock',
         minimum=0.6,
         maximum=60.0,
         unit='s',
@@ -193,7 +193,7 @@ RECORDER = 'session_recorder'
 
 @dataclass(frozen=True, kw_only=True)
 class SessionRecorderParameters(Parameters):
-    """What is recorded, and where."""
+    """Parameters of the session recorder: bag, compression and topics."""
 
     bag: str = parameter(
         description='Folder of the recording, a rosbag2; one that is there already is gone on with'

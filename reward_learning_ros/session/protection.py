@@ -65,7 +65,7 @@ LINKED = (
 
 
 def refuse_protected(file: str, node: str, told: Mapping[str, Any]) -> None:
-    """Refuse keys that no file may set.
+    """Refuse a parameter file that sets what protects the people at the arm or the recording.
 
     Raises:
         InvalidInputError: There is one; says which.
@@ -80,7 +80,7 @@ def refuse_protected(file: str, node: str, told: Mapping[str, Any]) -> None:
 def refuse_beyond_limits(
     file: str, node: str, cls: type[Parameters], told: Mapping[str, Any], config: Parameters
 ) -> None:
-    """Refuse what a real arm, or a person at it, is not to be exposed to.
+    """Refuse values of a parameter file beyond the limits of a real arm.
 
     Args:
         file: for the message.
@@ -113,7 +113,7 @@ def refuse_beyond_limits(
 
 
 def link(file: str, told: Mapping[str, dict[str, Any]]) -> None:
-    """Let parameters that are one follow each other.
+    """Make linked parameters of two nodes follow each other.
 
     Args:
         file: for the message.

@@ -23,7 +23,7 @@ class CorrectionRecorderParameters(
     OrderingParameters,
     TeleoperationParameters,
 ):
-    """How a person corrects the arm, and what becomes of it."""
+    """Parameters of the correction recorder: source, detection, displacement and passes."""
 
     prefix: str = parameter('fr3', description='Prefix of joints and frames')
     hand: bool = parameter(

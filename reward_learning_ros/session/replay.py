@@ -21,7 +21,7 @@ _NOT_REPLAYED = ('bag', 'use_sim_time')
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayParameters(Parameters):
-    """Which session is played again, and what is learned otherwise than then."""
+    """Which recorded session is replayed, and what is learned differently."""
 
     folder: str = parameter(description='Folder of the session')
     rate: float = parameter(

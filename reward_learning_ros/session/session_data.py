@@ -38,7 +38,7 @@ OUTCOMES = (DONE, ABORTED)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PassOutcome:
-    """What one pass came to.
+    """The outcome of one pass: pushes, θ, the next plan, and how long it took.
 
     Attributes:
         pushes: At how many waypoints somebody pushed; of an older recording, how many corrections.
@@ -73,7 +73,7 @@ class PassOutcome:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fault:
-    """Something that went wrong.
+    """A fault during a session: where, what and when.
 
     Attributes:
         source: Which node, or what else.
@@ -88,7 +88,7 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SessionData:
-    """A session, in the coordinates of its task.
+    """All of a recorded session that its report and summary are made from.
 
     Only the task must be given: a session that ended before anything happened has a report too.
 

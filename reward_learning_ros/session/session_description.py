@@ -92,7 +92,7 @@ PARAMETERS_OF_NODES: dict[str, type[Parameters]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class NodeDescription:
-    """One node of a session.
+    """How one node of a session is started: executable, name, namespace and parameters.
 
     Attributes:
         executable: in `package`; of our own nodes it is the module's name too.
@@ -197,7 +197,7 @@ def _clock_epoch_sec(folder: SessionFolder, speed: float, now_sec: float) -> flo
 def describe(
     config: SessionParameters, folder: SessionFolder, clock_epoch_sec: float = 0.0
 ) -> SessionDescription:
-    """Return the nodes of a session.
+    """Return the nodes of a session with their parameters.
 
     Args:
         config: What was chosen.

@@ -54,7 +54,7 @@ _HUMAN_PASSES = 12
 
 @dataclass(frozen=True, kw_only=True)
 class SessionParameters(Parameters):
-    """One participant, one task, one run of it."""
+    """Parameters of a session: task, arm, participant, inference and consent."""
 
     study: str = parameter('demo', description='Name of the study; a folder')
     participant: str = parameter(

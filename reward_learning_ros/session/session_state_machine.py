@@ -63,7 +63,7 @@ _OWN_CONSENTS = {_S.READY: _E.BEGIN, _S.AWAY: _E.HOME, _S.HOLDING: _E.CONTINUE}
 
 @dataclass(frozen=True, kw_only=True)
 class SessionView:
-    """What is known about the session.
+    """What the session state machine knows of its nodes at one moment.
 
     Attributes:
         playback: what playback does; None before it was heard.
@@ -84,7 +84,7 @@ class SessionView:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What playback is asked for, by whose consent it does not matter.
+    """A numbered request to playback for one action.
 
     Attributes:
         number: tells this request from those before it.
@@ -96,7 +96,7 @@ class Request:
 
 
 class SessionMachine:
-    """Decides what a session does next.
+    """The state machine of a session: takes events and consents, asks playback for motions.
 
     Attributes:
         state: where in the table it is.

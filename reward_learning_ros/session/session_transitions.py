@@ -8,7 +8,7 @@ from reward_learning_ros.interface import SessionState
 
 
 class Action(enum.Enum):
-    """What playback is to be asked for."""
+    """A request to playback: start, resume, home or stop."""
 
     START = 'start'
     RESUME = 'resume'

@@ -112,7 +112,7 @@ def may_start_again(exit_code: int, starts: int, name: str = '') -> bool:
 
 
 class Supervisor:
-    """The processes of a session, from the first to the last.
+    """Starts the processes of a session, restarts nodes that die, and ends them all.
 
     Use it as a context: at its end no process is left.
 

@@ -22,7 +22,7 @@ _LONG_WAIT_SEC = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class SessionProgress:
-    """What is shown.
+    """The statuses that the terminal shows.
 
     Attributes:
         session: what the session does; None before it was heard.

@@ -87,7 +87,7 @@ def understood(
     task: str = '',
     change: NDArray[np.float64] | None = None,
 ) -> str:
-    """Return in one sentence what was understood; `NOTHING` if the intervals support no claim.
+    """Return in one sentence what was inferred; `NOTHING` if the intervals support no claim.
 
     A weight has grown or shrunk if its 90 % interval excludes the prior's mean. What the plan does
     about it is told instead where the plan really does so.

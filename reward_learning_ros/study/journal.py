@@ -21,7 +21,7 @@ Event = dict[str, Any]
 
 
 class Journal:
-    """The events of a study, in order."""
+    """An append-only file of a study's events that several processes may write."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -91,7 +91,7 @@ class Journal:
 
 
 def sync_directory(path: Path) -> None:
-    """Bring to the disk which files a folder has."""
+    """Flush a directory's entries to the disk."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -145,7 +145,7 @@ _Kept = TypeVar('_Kept', Consent, Answered)
 
 
 def kept(kind: type[_Kept], event: Event) -> _Kept:
-    """Return what is kept of an event.
+    """Return the record of a journal's event.
 
     Raises:
         InvalidInputError: The event lacks something.

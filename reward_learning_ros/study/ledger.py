@@ -63,7 +63,7 @@ JOURNAL_FILE = 'journal.jsonl'
 
 
 class NothingLeftError(RewardLearningError):
-    """All trials are done or excluded."""
+    """No trial of the study is left to be started."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,7 +45,7 @@ class Coefficient:
 
 @dataclass(frozen=True, kw_only=True)
 class MixedModel:
-    """A fitted model.
+    """The result of fitting a linear mixed model.
 
     Attributes:
         coefficients: The fixed effects; the first is the mean in the reference conditions.

@@ -98,7 +98,7 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """A study as it is planned.
+    """The protocol of a study: tasks, conditions, participants, orders and seed.
 
     Attributes:
         name: Of the study; a folder.

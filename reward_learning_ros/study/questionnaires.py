@@ -38,7 +38,7 @@ class AnswerError(InvalidInputError):
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """The numbers that an item is answered with."""
+    """The scale on which an item is answered."""
 
     low: float
     high: float
@@ -69,7 +69,7 @@ class Scale:
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """One question or statement.
+    """One item of a questionnaire.
 
     Attributes:
         key: Names it in answers and tables.
@@ -92,7 +92,7 @@ class Item:
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """What answers come to.
+    """How a score is computed from answers.
 
     Attributes:
         key: Names it in tables.

@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class SpokenTrial:
-    """What people said of the last attempt at a trial."""
+    """The questionnaire answers and operator's marks of a trial's last attempt."""
 
     record: TrialRecord
     spoken: SpokenRecords

@@ -329,7 +329,7 @@ MAX_STUDY_SIZE = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How many participants a comparison needs.
+    """The number of participants that a comparison needs, for a given power.
 
     Attributes:
         first: One condition.

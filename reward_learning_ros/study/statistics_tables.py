@@ -57,7 +57,7 @@ def comparisons_table(comparisons: Sequence[tuple[str, Comparison]], caption: st
 
 
 def model_table(model: MixedModel, caption: str) -> TableBlock:
-    """Return a table of the fixed effects of a mixed model, and its spreads below."""
+    """Return a table of a mixed model's fixed effects, its standard deviations below."""
     doubt = '' if model.converged else ' The fit did not converge: do not rely on it.'
     return TableBlock(
         columns=('fixed effect', 'value', 'standard error', '95 %', 'p'),

@@ -29,7 +29,7 @@ from reward_learning_ros.study.tidy import TrialRow
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """Something that is compared.
+    """A measure that is compared between conditions, such as Regret.
 
     Attributes:
         column: In the table of trials.
@@ -87,7 +87,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureAnalysis:
-    """What is to be said about one measure.
+    """The analysis of one measure: means, ANOVA, comparisons and mixed model.
 
     Attributes:
         column: In the table of trials.

@@ -38,7 +38,7 @@ FIRST_BOTHERS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How long and how hard a run works.
+    """Settings of a run of inference: numbers of chains, steps and draws, and when to stop.
 
     Attributes:
         chains: How many chains of θ run side by side.
@@ -97,7 +97,7 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Problem:
-    """What is to be inferred from what."""
+    """The inference problem that a sampler is given: evidence, priors and settings."""
 
     size: int  # d
     features: Features
@@ -129,7 +129,7 @@ class Problem:
 
 @dataclass(kw_only=True, eq=False)
 class Chain:
-    """One chain: where it is, how it steps, and what it has counted."""
+    """One Markov chain: its position, proposal, random numbers and counters."""
 
     outer: Outer
     rng: np.random.Generator
@@ -209,7 +209,7 @@ def first_bothers(problem: Problem) -> tuple[float, ...]:
 
 
 class Sampler(Protocol):
-    """A method of sampling θ.
+    """Protocol of the samplers: start, run, adapt and diagnose chains.
 
     The constructor takes the problem and does all the work that the chains share. One whose draws
     cost nothing may say in `min_batch` how many it gives at a time at least.

@@ -21,7 +21,7 @@ from reward_learning_ros.core.samplers.kernels import (
     Scratch,
     Space,
     advance,
-    draw,
+    draw_corrections,
     load,
 )
 
@@ -101,7 +101,9 @@ def fill_aimless(
             rewarded = attempt >= _QUICK_ATTEMPTS
             if rewarded:
                 steps = 16 * rows
-            inside = draw(features, space, deltas[index], values, rewarded, silence, rng)
+            inside = draw_corrections(
+                features, space, deltas[index], values, rewarded, silence, rng
+            )
             inside = inside and load(features, space, scratch, deltas[index])
             if inside:
                 break

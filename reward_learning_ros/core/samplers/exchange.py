@@ -65,7 +65,7 @@ def log_exchange(
 
 @numba.njit(types.float64(_VECTOR), cache=True, nogil=True)
 def effective_number(weights: np.ndarray) -> float:
-    """Return how many of the weights count."""
+    """Return the effective number of weighted members, (Σw)² / Σw²."""
     total, squares = 0.0, 0.0
     for index in range(weights.shape[0]):
         total += weights[index]
@@ -74,7 +74,7 @@ def effective_number(weights: np.ndarray) -> float:
 
 
 def auxiliary_diagnostics(counters: np.ndarray, inner: np.ndarray) -> dict[str, float]:
-    """Return how well auxiliaries moved.
+    """Return diagnostics of the auxiliaries: acceptance, jumps, stuck ones.
 
     Args:
         counters: (COUNTERS,) of all chains.

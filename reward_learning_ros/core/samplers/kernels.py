@@ -59,7 +59,7 @@ __all__ = [
     'Scratch',
     'Space',
     'advance',
-    'draw',
+    'draw_corrections',
     'load',
     'make_scratch',
     'reflect',
@@ -188,7 +188,7 @@ def _is_driven_inside(space: Space, trajectory: np.ndarray, row: int) -> bool:
     nogil=True,
     error_model='numpy',
 )
-def draw(
+def draw_corrections(
     features: Features,
     space: Space,
     deltas: np.ndarray,

@@ -62,7 +62,7 @@ DIRECTIONS_PER_FEATURE = 8
 
 
 class Graph(NamedTuple):
-    """A library as the kernel reads it."""
+    """Statistics of a library's members and the graph of their neighbours, for the kernel."""
 
     statistics: np.ndarray  # (N, d + 1)
     offsets: np.ndarray  # (N + 1,) where the neighbours of each member begin

@@ -26,7 +26,7 @@ from reward_learning_ros.core.trajectory import CorrectionSequence
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LibraryEvidence(Evidence):
-    """Demonstrations in a library.
+    """Evidence of demonstrations from a trajectory library.
 
     Attributes:
         library: The trajectory space.

@@ -30,7 +30,7 @@ class _LibraryTable(TableSampler):
 
 
 class LibraryIgnore(_LibraryTable):
-    """Set the normalizer to one."""
+    """The method `ignore` over a trajectory library: the normalizer is one."""
 
     def choose(self, statistics: np.ndarray) -> Table:
         """Choose none."""

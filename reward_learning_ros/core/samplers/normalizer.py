@@ -36,7 +36,7 @@ from reward_learning_ros.core.samplers.space import statistics_size
 
 
 class Table(NamedTuple):
-    """Corrections that stand for a whole space."""
+    """Statistics of sampled corrections, whose weighted sum estimates the normalizer."""
 
     statistics: np.ndarray  # (N, S)
     log_weights: np.ndarray  # (N,)
@@ -198,7 +198,7 @@ class TableSampler:
 
 
 class Ignore(TableSampler):
-    """Set the normalizer to one."""
+    """The method `ignore`: the normalizer is one."""
 
     def make_table(self, space: Space, index: int) -> Table:
         """Return an empty table."""

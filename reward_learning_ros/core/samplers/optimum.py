@@ -167,7 +167,7 @@ def best_statistics(
     seed: np.random.SeedSequence,
     executor: Executor | None = None,
 ) -> np.ndarray:
-    """Return statistics (J, d + 1) among which the best for any θ of the domain is found.
+    """Return the statistics (J, d + 1) of the best corrections for θ spread over its domain.
 
     The largest reward is a convex function of θ, so the corrections that are best for some θ,
     spread evenly, bound it from below and closely.

@@ -24,7 +24,7 @@ UNCORRELATED = 0.5
 
 
 class Outer(NamedTuple):
-    """Position, domain and proposal of one chain."""
+    """Position, domain and proposal of the outer chain, over θ and β."""
 
     position: np.ndarray  # (P,) θ, log β and what else is unknown of the person
     kind: np.ndarray  # (1,) of the domain of θ

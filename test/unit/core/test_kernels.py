@@ -11,7 +11,7 @@ from reward_learning_ros.core.samplers.ensemble_kernels import fill_uniform
 from reward_learning_ros.core.samplers.kernels import (
     KINDS,
     advance,
-    draw,
+    draw_corrections,
     load,
     make_scratch,
     reflect,
@@ -46,7 +46,9 @@ def test_statistics_kept_step_by_step_equal_those_computed_afresh(
     rng = np.random.default_rng(0)
     scratch = make_scratch(space, task.size)
     deltas = np.zeros_like(space.delta_low)
-    assert draw(task.compiled_features, space, deltas, np.zeros(task.size), False, 0.5, rng)
+    assert draw_corrections(
+        task.compiled_features, space, deltas, np.zeros(task.size), False, 0.5, rng
+    )
     load(task.compiled_features, space, scratch, deltas)
     eta = np.full(task.size + 1, 3.0)
     counts = np.zeros((KINDS, 2), dtype=np.int64)
