@@ -99,5 +99,5 @@ def _moment_ns(config: MarkParameters, machine_ns: int) -> int:
     # Without a zone it is that of this machine.
     moment_ns = round(moment.astimezone().timestamp() * 1e6) * 1000
     if moment_ns > machine_ns:
-        raise InvalidInputError(f'--at {config.at} is still to come')
+        raise InvalidInputError(f'--at {config.at} is in the future')
     return moment_ns

@@ -53,7 +53,7 @@ _CYCLES_PER_LOOK = 4
 # Its mode is told again and again: one that is old is not known.
 _MODE_CYCLES = 25
 _CYCLES_PER_LOOK_WHEN_FAST = 10
-# Behind by more than this, the missed cycles are left out instead of made up for.
+# Behind by more than this, missed cycles are skipped instead of made up for.
 _MAX_DELAY_SEC = 0.1
 
 
@@ -136,7 +136,7 @@ class SimulatedArmNode(Node):
     def skip(self, cycles: int) -> None:
         """Let time pass without simulating it: the process slept, or the clock was set."""
         self.arm.time_ns += cycles * CYCLE_NS
-        self.get_logger().warning(f'left out {cycles} cycles to keep up with the clock')
+        self.get_logger().warning(f'skipped {cycles} cycles to keep up with the clock')
 
     def _publish_mode(self) -> None:
         mode, reason = self.arm.mode, self.arm.mode_reason

@@ -283,7 +283,7 @@ def open_folder(
     folder = SessionFolder(path=Path(resume).absolute())
     config = folder.read_configuration()
     if folder.is_complete:
-        raise InvalidInputError(f'{folder.path} came to its end already')
+        raise InvalidInputError(f'{folder.path} has ended already')
     return folder, config
 
 

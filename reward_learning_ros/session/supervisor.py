@@ -180,13 +180,11 @@ class Supervisor:
             if not may_start_again(code, process.starts, process.name):
                 if process.name == CONSOLE:
                     # A session needs no page.
-                    self._report(f'{process.name} {how} and stays away: {log_tail}')
+                    self._report(f'{process.name} {how} and is not restarted: {log_tail}')
                     del self.processes[process.name]
                     break
                 raise NodeDiedError(f'{process.name} {how}: {log_tail}')
-            self._report(
-                f'{process.name} {how}; it is started again. Its log ended with: {log_tail}'
-            )
+            self._report(f'{process.name} {how}; it is restarted. Its log ended with: {log_tail}')
             process.start()
         return False
 

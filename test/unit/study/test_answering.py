@@ -202,7 +202,7 @@ def test_marks_and_answers_are_commands(tmp_path, ledger, capsys):
     [
         (['two words'], 'letters'),
         (['k', '--at', 'yesterday'], '2026-11-18T20:15:30'),
-        (['k', '--at', '2999-01-01'], 'still to come'),
+        (['k', '--at', '2999-01-01'], 'in the future'),
         (['k', '--at', '2020-01-01', '--ago', '3'], 'two ways'),
         (['k', '--ago', '-1'], 'ago'),
         (['k', '--session', '.'], 'has not ended'),
