@@ -28,10 +28,10 @@ from reward_learning_ros.console.meaning import sentences
 from reward_learning_ros.console.situation import (
     Act,
     headline,
-    nodes,
+    inference_judgements,
+    node_judgements,
     passes_text,
     possibilities,
-    quality,
 )
 from reward_learning_ros.console.snapshot import LogEvent, Snapshot
 from reward_learning_ros.console.start_card import StartCard
@@ -204,8 +204,8 @@ class OperatorPage:
         self._arm.show_drawing(snapshot.drawing)
         self._theta.show(snapshot)
         self._update_claims(snapshot)
-        self._quality.show(quality(snapshot))
-        self._nodes.show(nodes(snapshot, now_sec))
+        self._quality.show(inference_judgements(snapshot))
+        self._nodes.show(node_judgements(snapshot, now_sec))
         self._update_log(snapshot)
 
     def _update_header(self, snapshot: Snapshot) -> None:

@@ -19,7 +19,7 @@ from reward_learning_ros.console.finished_session import (
 from reward_learning_ros.console.force_bar import ForceBar
 from reward_learning_ros.console.layout import Banner, Lights, begin_page, card, plain_button, text
 from reward_learning_ros.console.meaning import sentences
-from reward_learning_ros.console.situation import headline, passes_text, quality
+from reward_learning_ros.console.situation import headline, inference_judgements, passes_text
 from reward_learning_ros.console.theta_view import ThetaView
 from reward_learning_ros.core.errors import RewardLearningError
 from reward_learning_ros.session.folder import SessionFolder
@@ -135,4 +135,4 @@ class _Replay:
         self._force.show(snapshot, self._frames)
         self._theta.show(snapshot)
         self._claims.set_text('; '.join(sentences(snapshot.prior, snapshot.theta)))
-        self._quality.show(quality(snapshot))
+        self._quality.show(inference_judgements(snapshot))

@@ -167,8 +167,8 @@ def possibilities(snapshot: Snapshot, now_sec: float) -> dict[Act, Possibility]:
     return {act: Possibility(act=act, obstacle=_obstacle(snapshot, act, now_sec)) for act in Act}
 
 
-def nodes(snapshot: Snapshot, now_sec: float) -> tuple[Judgement, ...]:
-    """Return for each node that was heard whether it lives."""
+def node_judgements(snapshot: Snapshot, now_sec: float) -> tuple[Judgement, ...]:
+    """Return for each node of the session whether it is alive."""
     return tuple(
         Judgement(name=name, grade=Grade.BAD, text=f'silent for {age_sec:.0f} s')
         if _is_long(name, age_sec)
@@ -177,8 +177,8 @@ def nodes(snapshot: Snapshot, now_sec: float) -> tuple[Judgement, ...]:
     )
 
 
-def quality(snapshot: Snapshot) -> tuple[Judgement, ...]:
-    """Return how far θ can be trusted, and how long it took."""
+def inference_judgements(snapshot: Snapshot) -> tuple[Judgement, ...]:
+    """Return how far θ can be trusted, and how long the inference took."""
     status = snapshot.inference
     if status is None or not status.quality:
         return (

@@ -134,7 +134,7 @@ def published_cell(taught: Taught, parameters: PublishedParameters) -> Cell:
 
 
 def published_cells(taught: Iterable[Taught], parameters: PublishedParameters) -> list[Cell]:
-    """Return the inferences of all recordings with every method, the rest as it is given."""
+    """Return a cell of a sweep for each published recording, method and dependence."""
     return [
         published_cell(one, _with(parameters, method, dependence))
         for one in taught

@@ -255,7 +255,7 @@ def example_section(result: example.WorkingExample, figures: tuple[Path, Path]) 
 
 
 def analysis_section(title: str, analysis: Analysis, figure: Path) -> Section:
-    """Return the section of simulations or of a simulated user study.
+    """Return the report's section on the simulations, or on a simulated user study.
 
     Args:
         title: Of the section.

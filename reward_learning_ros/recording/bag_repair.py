@@ -220,7 +220,7 @@ class _Copy:
 
 
 def information_of(path: Path) -> FileInformation:
-    """Return what a whole file says about itself.
+    """Return topics, counts and times of an undamaged file, for the metadata of its bag.
 
     Raises:
         BagError: It is not whole.

@@ -96,7 +96,7 @@ def trial_files(user: Path, trial: int) -> tuple[Path, Path]:
 
 
 def read_recording(user: Path, participant: int, trial: int) -> Recording:
-    """Read one recording.
+    """Read the rows and θ of one trial of the published study.
 
     Raises:
         UnsafePickleError: A file holds more than numbers.

@@ -17,11 +17,11 @@ from reward_learning_ros.core.kernel_cache import numba
 from reward_learning_ros.sensing import bias
 from reward_learning_ros.sensing.contact_rules import (
     Evidence,
+    compute_evidence,
     has_onset,
     is_held,
     is_residue,
     points_as_before,
-    weigh,
 )
 from reward_learning_ros.sensing.contact_state import (
     END,
@@ -92,7 +92,7 @@ def advance(
             settings.filters, s.filters, samples.wrench[i], samples.wrench_age_ns[i], time_ns
         )
         _compute_bias(settings, s, samples.joint_position_rad[i], samples.joint_velocity_rad_s[i])
-        evidence = weigh(settings, s, step_sec)
+        evidence = compute_evidence(settings, s, step_sec)
         is_saturated = False
         for j in range(JOINT_COUNT):
             is_saturated |= abs(samples.torque_nm[i, j]) >= settings.saturation_nm[j]

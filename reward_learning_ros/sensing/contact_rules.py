@@ -39,8 +39,8 @@ class Evidence(NamedTuple):
 
 
 @numba.njit(cache=True)
-def weigh(settings: Settings, s: Any, step_sec: float) -> Evidence:
-    """Returns the size of the residual torque, in N·m and in standard deviations.
+def compute_evidence(settings: Settings, s: Any, step_sec: float) -> Evidence:
+    """Returns the evidence for a contact: the residual torque in N·m and in standard deviations.
 
     The noise of a joint is the greatest of three: what is left of the torque in quiet windows; the
     noise floor, if the torque has become louder since then; and what a rough signal, such as a

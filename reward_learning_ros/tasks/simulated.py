@@ -174,7 +174,7 @@ def grid_features(
 
 
 def objects_of(world: World) -> tuple[SceneObject, ...]:
-    """Return what stands in a world before anything moves."""
+    """Return the objects of a world as a scene, as they are before anything moves."""
     objects = []
     for scene_object in world.scene.objects:
         if isinstance(scene_object, PushableBox):

@@ -17,7 +17,7 @@ _VECTOR = types.Array(types.float64, 1, 'C')
 
 
 class Auxiliaries(NamedTuple):
-    """The auxiliaries of one chain, one for each block of data."""
+    """Statistics of one chain's auxiliary corrections, one for each block of data."""
 
     space: np.ndarray  # (B,) which space each lives in
     copies: np.ndarray  # (B,) how many trajectories it stands for: 1, or K in the paper's form

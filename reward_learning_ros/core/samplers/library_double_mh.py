@@ -71,7 +71,7 @@ class Graph(NamedTuple):
 
 
 class Auxiliaries(NamedTuple):
-    """The auxiliaries of one chain, one for each block of data."""
+    """The members that are one chain's auxiliary corrections, one for each block of data."""
 
     copies: np.ndarray  # (B,) how many trajectories it stands for: 1, or K in the paper's form
     data: np.ndarray  # (B, d + 1) statistics of the data

@@ -15,9 +15,9 @@ from reward_learning_ros.console.situation import (
     Grade,
     Light,
     headline,
-    nodes,
+    inference_judgements,
+    node_judgements,
     possibilities,
-    quality,
 )
 from reward_learning_ros.console.snapshot import (
     MAX_EVENTS,
@@ -199,9 +199,9 @@ def test_the_log_forgets_its_oldest_lines():
 
 def test_a_node_that_falls_silent_is_told_and_later_forgotten():
     found = Snapshot().with_beat('a', '1', 0.0).with_beat('b', '1', 10.0)
-    grades = {each.name: each.grade for each in nodes(found, 10.0)}
+    grades = {each.name: each.grade for each in node_judgements(found, 10.0)}
     assert grades == {'a': Grade.BAD, 'b': Grade.GOOD}
-    assert {each.name for each in nodes(found, 65.0)} == {'b'}
+    assert {each.name for each in node_judgements(found, 65.0)} == {'b'}
 
 
 def test_a_push_that_nobody_does_can_be_denied_while_the_arm_is_at_rest():
@@ -269,12 +269,15 @@ def test_what_was_learned_before_the_console_was_there_is_read_from_the_recordin
     ],
 )
 def test_a_posterior_is_judged_by_its_diagnostics(values, grade):
-    assert quality(Snapshot().with_inference(learned(1, 'a', quality=values)))[0].grade is grade
+    assert (
+        inference_judgements(Snapshot().with_inference(learned(1, 'a', quality=values)))[0].grade
+        is grade
+    )
 
 
 def test_a_plan_that_is_not_shown_is_a_bad_light_with_its_reason():
     status = learned(1, 'a', quality={'max_r_hat': '1.0'}, reasons=('not reachable',))
-    judgement = quality(Snapshot().with_inference(status))[0]
+    judgement = inference_judgements(Snapshot().with_inference(status))[0]
     assert judgement.grade is Grade.BAD
     assert 'not reachable' in judgement.text
 
