@@ -164,28 +164,28 @@ def analyse(options: argparse.Namespace, ledger: Ledger) -> None:
     from reward_learning_ros.core.text import counted
     from reward_learning_ros.figures.run_report import write_run, write_text
     from reward_learning_ros.study.analysis_report import analysis_report
-    from reward_learning_ros.study.spoken import (
+    from reward_learning_ros.study.statistics_tables import FORMATS, write_rows
+    from reward_learning_ros.study.tidy import theta_rows, trial_rows
+    from reward_learning_ros.study.trial_analysis import analyse_trials
+    from reward_learning_ros.study.trial_answers import (
+        read_trial_answers,
         score_measures,
         score_rows,
-        spoken_trials,
         study_answer_rows,
         study_mark_rows,
         with_scores,
     )
-    from reward_learning_ros.study.statistics_tables import FORMATS, write_rows
-    from reward_learning_ros.study.tidy import theta_rows, trial_rows
-    from reward_learning_ros.study.trial_analysis import analyse_trials
 
     folder = ledger.folder / 'analysis' if options.output is None else options.output
-    spoken = spoken_trials(ledger)
-    scores = score_rows(ledger, spoken)
+    records = read_trial_answers(ledger)
+    scores = score_rows(ledger, records)
     rows = with_scores(trial_rows(ledger), scores)
     analyses = analyse_trials(ledger.protocol, rows, score_measures(ledger))
     tables = {'trials': rows, 'theta': theta_rows(ledger)}
     said = {
         'scores': scores,
-        'answers': study_answer_rows(spoken),
-        'marks': study_mark_rows(spoken),
+        'answers': study_answer_rows(records),
+        'marks': study_mark_rows(records),
     }
     for name, table in {**tables, **{name: each for name, each in said.items() if each}}.items():
         for suffix in FORMATS:

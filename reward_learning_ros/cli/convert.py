@@ -29,7 +29,7 @@ HELP = 'make a session of other recordings, or a table of a session'
 
 _TABLES = ('.csv', '.parquet', '.npz')
 # What people said, instead of what they did to the arm.
-_SPOKEN = ('answers', 'marks')
+_STUDY_TABLES = ('answers', 'marks')
 # As of a file; a folder may be called 2026.11.18.
 _FILE_ENDING = re.compile(r'\.[A-Za-z]\w{0,9}')
 
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('target', type=Path, metavar='TARGET', help='new file or folder')
     parser.add_argument(
         '--table',
-        choices=('corrections', *_SPOKEN),
+        choices=('corrections', *_STUDY_TABLES),
         default='corrections',
         help='what of a session goes into the table (default: corrections)',
     )
@@ -62,11 +62,11 @@ def run(options: argparse.Namespace) -> int:
             f'{target} ends in {target.suffix}: a table must end in {", ".join(_TABLES)}, and a '
             'folder in none'
         )
-    if options.table in _SPOKEN and target.suffix not in _TABLES[:2]:
+    if options.table in _STUDY_TABLES and target.suffix not in _TABLES[:2]:
         raise InvalidInputError(f'a table of {options.table} must end in .csv or .parquet')
     try:
-        if options.table in _SPOKEN:
-            problems = _write_spoken(source, target, options.table)
+        if options.table in _STUDY_TABLES:
+            problems = _write_study_table(source, target, options.table)
         elif target.suffix in _TABLES:
             problems = _write_table(source, target, options)
         elif source.suffix in ('.csv', '.pkl'):
@@ -104,18 +104,18 @@ def _write_table(source: Path, target: Path, options: argparse.Namespace) -> lis
     return problems
 
 
-def _write_spoken(source: Path, target: Path, table: str) -> list[Any]:
+def _write_study_table(source: Path, target: Path, table: str) -> list[Any]:
     """Write a table of answers or of marks."""
-    from reward_learning_ros.recording.session_records import read_spoken
-    from reward_learning_ros.recording.spoken_tables import answer_rows, mark_rows
+    from reward_learning_ros.recording.session_records import read_study_records
+    from reward_learning_ros.recording.study_record_tables import answer_rows, mark_rows
     from reward_learning_ros.study.statistics_tables import write_rows
 
-    spoken = read_spoken(source)
-    rows = (answer_rows if table == 'answers' else mark_rows)(spoken)
+    records = read_study_records(source)
+    rows = (answer_rows if table == 'answers' else mark_rows)(records)
     if not rows:
         raise InvalidInputError(f'{source} has no {table}')
     write_rows(rows, target)
-    return list(spoken.problems)
+    return list(records.problems)
 
 
 def _write_session(source: Path, target: Path, options: argparse.Namespace) -> list[Any]:

@@ -30,7 +30,7 @@ _MAX_ANSWERS = 500
 MAX_TEXT = 10_000
 
 
-class _Spoken(Record):
+class _StudyRecord(Record):
     """A record with names and texts that somebody typed."""
 
     def _check_key(self, field: str) -> None:
@@ -44,7 +44,7 @@ class _Spoken(Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class QuestionnaireAnswers(_Spoken):
+class QuestionnaireAnswers(_StudyRecord):
     """What a participant answered to a questionnaire; a later one replaces it."""
 
     stamp_ns: int
@@ -76,7 +76,7 @@ class QuestionnaireAnswers(_Spoken):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class OperatorMark(_Spoken):
+class OperatorMark(_StudyRecord):
     """What an operator noted about a moment of a session."""
 
     stamp_ns: int

@@ -249,10 +249,10 @@ def write_corrections(
     writer.close()
 
 
-def add_spoken(
+def add_study_record(
     path: Path, record: QuestionnaireAnswers | OperatorMark, *, namespace: str = ''
 ) -> None:
-    """Add what somebody said after a session to its bag, which nobody else may write.
+    """Add an answer or a mark to the bag of a session that has ended; nobody else may write to it.
 
     What is there stays as it is: the message is in a file of its own.
 

@@ -283,8 +283,8 @@ def session_of(
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpokenRecords:
-    """What people said of a trial, as far as it is in its bag.
+class StudyRecords:
+    """Answers and marks of a trial, as far as they are in its bag.
 
     Attributes:
         answers: What was answered last to each questionnaire after each trial, in the order in
@@ -300,7 +300,7 @@ class SpokenRecords:
     problems: tuple[Problem, ...]
 
 
-def read_spoken(path: Path) -> SpokenRecords:
+def read_study_records(path: Path) -> StudyRecords:
     """Read answers and marks from a session's folder or its bag.
 
     Raises:
@@ -323,7 +323,7 @@ def read_spoken(path: Path) -> SpokenRecords:
                 marks.append((record, max(message.time_ns - ago_ns, 0)))
         found = (*bag.problems, *problems)
     marks.sort(key=lambda each: each[0].stamp_ns)
-    return SpokenRecords(
+    return StudyRecords(
         answers=tuple(answers.values()),
         marks=tuple(mark for mark, _ in marks),
         mark_times_ns=tuple(time_ns for _, time_ns in marks),

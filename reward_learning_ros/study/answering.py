@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.interface import OperatorMark, QuestionnaireAnswers
-from reward_learning_ros.recording.bag_making import add_spoken
+from reward_learning_ros.recording.bag_making import add_study_record
 from reward_learning_ros.recording.problems import BagError
 from reward_learning_ros.study.ledger import (
     DONE,
@@ -136,7 +136,7 @@ def is_being_recorded(ledger: Ledger, record: TrialRecord) -> bool:
 
 def _add(folder: Path, said: QuestionnaireAnswers | OperatorMark) -> None:
     try:
-        add_spoken(folder / BAG, said, namespace=_namespace(folder))
+        add_study_record(folder / BAG, said, namespace=_namespace(folder))
     except BagError as error:
         raise InvalidInputError(f'{folder} cannot take it: {error}') from error
 

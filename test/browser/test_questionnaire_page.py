@@ -12,7 +12,7 @@ from rclpy.parameter import Parameter
 
 from reward_learning_ros.interface import Plan
 from reward_learning_ros.recording.bag_making import write_corrections
-from reward_learning_ros.recording.session_records import read_spoken
+from reward_learning_ros.recording.session_records import read_study_records
 from reward_learning_ros.session.folder import SessionFolder
 from reward_learning_ros.session.session_parameters import SessionParameters
 from reward_learning_ros.study.ledger import DONE, RUNNING, Ledger
@@ -76,7 +76,7 @@ def test_answers_given_on_the_page_are_found_in_the_bag(console, page, trial):
     page.fill('[data-item=comment] textarea, [data-item=comment] input', NASTY)
     page.click('[data-act=answer]')
     page.wait_for_selector('text=Thank you.')
-    (said,) = read_spoken(folder.path).answers
+    (said,) = read_study_records(folder.path).answers
     assert said.questionnaire == 'being_understood'
     assert said.answers['comment'] == NASTY
     assert said.answers['understood'] == '2'

@@ -12,7 +12,7 @@ import pytest
 from helpers.study_fixtures import small_protocol
 
 from reward_learning_ros.nodes.session_recorder import SessionRecorderNode
-from reward_learning_ros.recording.session_records import read_spoken
+from reward_learning_ros.recording.session_records import read_study_records
 from reward_learning_ros.study.answering import is_being_recorded
 from reward_learning_ros.study.ledger import RUNNING, Ledger
 from reward_learning_ros.study.tidy import session_path
@@ -52,10 +52,10 @@ class RecordedTrial:
             process.kill()
         return process.returncode, process.communicate()[0]
 
-    def spoken(self):
+    def records(self):
         """Return what is in the bag once the recording has ended."""
         self.ros.remove(self.node)
-        return read_spoken(self.folder)
+        return read_study_records(self.folder)
 
 
 def test_what_is_typed_during_a_session_is_in_its_bag(make_ros, domain_id, tmp_path):
@@ -73,14 +73,14 @@ def test_what_is_typed_during_a_session_is_in_its_bag(make_ros, domain_id, tmp_p
     )
     assert code == 0, said
     assert json.loads(said)['scores']['usability'] == pytest.approx(75.0)
-    spoken = trial.spoken()
-    assert spoken.problems == ()
-    (mark,) = spoken.marks
+    records = trial.records()
+    assert records.problems == ()
+    (mark,) = records.marks
     assert (mark.key, mark.note, mark.ago_sec) == ('spilled', 'née <b>', 3.0)
     assert before_ns <= mark.machine_ns <= time.time_ns()
     # The recording's own time, three seconds before the message came.
-    assert spoken.mark_times_ns[0] == pytest.approx(mark.stamp_ns, abs=60e9)
-    (given,) = spoken.answers
+    assert records.mark_times_ns[0] == pytest.approx(mark.stamp_ns, abs=60e9)
+    (given,) = records.answers
     assert dict(given.answers) == {'requirements': '6', 'ease': '5'}
     assert [each.questionnaire for each in trial.ledger.answered()] == ['umux_lite']
 
@@ -90,4 +90,4 @@ def test_where_nobody_records_it_says_so_and_notes_nothing(make_ros, domain_id, 
     code, said = trial.type('mark', 'spilled', '--namespace', 'left', '--discovery-sec', '0.2')
     assert code == 1
     assert 'nobody records /left/session/marks' in said
-    assert trial.spoken().marks == ()
+    assert trial.records().marks == ()

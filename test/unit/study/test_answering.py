@@ -14,7 +14,7 @@ from reward_learning_ros.cli.main import main
 from reward_learning_ros.core.errors import InvalidInputError, UnknownNameError
 from reward_learning_ros.interface import OperatorMark, Plan
 from reward_learning_ros.recording.bag_making import write_corrections
-from reward_learning_ros.recording.session_records import read_session, read_spoken
+from reward_learning_ros.recording.session_records import read_session, read_study_records
 from reward_learning_ros.study.answering import answer, due_questionnaires, mark_moment
 from reward_learning_ros.study.ledger import ABORTED, DONE, EXCLUDED, RUNNING, Ledger
 from reward_learning_ros.study.questionnaires import AnswerError
@@ -106,9 +106,9 @@ def test_answers_are_in_the_bag_and_what_was_there_stays(ledger):
     started_ns = time.time_ns()
     answer(ledger, record, 'being_understood', UNDERSTOOD)
     assert due(ledger) == []
-    spoken = read_spoken(folder)
-    (said,) = spoken.answers
-    assert spoken.problems == ()
+    records = read_study_records(folder)
+    (said,) = records.answers
+    assert records.problems == ()
     assert dict(said.answers) == {key: str(value) for key, value in UNDERSTOOD.items()}
     assert (said.participant, said.trial) == ('p01', 1)
     assert started_ns <= said.stamp_ns <= time.time_ns()
@@ -121,7 +121,7 @@ def test_answering_again_replaces_the_answers(ledger):
     record = run_trial(ledger, 'p01', 1)
     answer(ledger, record, 'being_understood', UNDERSTOOD)
     answer(ledger, record, 'being_understood', {**UNDERSTOOD, 'understood': 1})
-    (said,) = read_spoken(session_path(ledger, record)).answers
+    (said,) = read_study_records(session_path(ledger, record)).answers
     assert said.answers['understood'] == '1'
 
 
@@ -130,7 +130,7 @@ def test_answers_that_are_refused_leave_no_trace(ledger):
     folder = session_path(ledger, record)
     with pytest.raises(AnswerError, match='understood'):
         answer(ledger, record, 'being_understood', {**UNDERSTOOD, 'understood': 8})
-    assert read_spoken(folder).answers == ()
+    assert read_study_records(folder).answers == ()
     assert ledger.answered() == ()
 
 
@@ -143,7 +143,7 @@ def test_while_a_session_is_recorded_answers_go_by_its_topic_only(ledger):
     published = []
     said = answer(ledger, record, 'being_understood', UNDERSTOOD, publish=published.append)
     assert published == [said]
-    assert read_spoken(folder).answers == ()
+    assert read_study_records(folder).answers == ()
     assert len(ledger.answered()) == 1
 
 
@@ -171,9 +171,9 @@ def test_a_mark_keeps_the_moment_that_is_meant_and_when_it_was_noted(ledger):
     earlier = OperatorMark(stamp_ns=now_ns - 5 * 10**9, machine_ns=now_ns + 1, key='spilled')
     for mark in (first, earlier):
         mark_moment(folder, mark)
-    spoken = read_spoken(folder)
-    assert spoken.marks == (earlier, first)
-    assert spoken.mark_times_ns[1] - spoken.mark_times_ns[0] == pytest.approx(4e9, abs=1e6)
+    records = read_study_records(folder)
+    assert records.marks == (earlier, first)
+    assert records.mark_times_ns[1] - records.mark_times_ns[0] == pytest.approx(4e9, abs=1e6)
 
 
 def test_marks_and_answers_are_commands(tmp_path, ledger, capsys):
@@ -190,9 +190,9 @@ def test_marks_and_answers_are_commands(tmp_path, ledger, capsys):
     assert 'being_understood' in capsys.readouterr().out
     assert main([*study, 'answer', 'pilot', 'p01', '1', 'being_understood', *words, '--json']) == 0
     assert json.loads(capsys.readouterr().out)['scores'] == {'understanding': 5.0}
-    spoken = read_spoken(folder)
-    assert spoken.answers[0].answers['comment'] == UNDERSTOOD['comment']
-    assert spoken.marks[0].ago_sec == pytest.approx(2.5)
+    records = read_study_records(folder)
+    assert records.answers[0].answers['comment'] == UNDERSTOOD['comment']
+    assert records.marks[0].ago_sec == pytest.approx(2.5)
     assert main([*study, 'due', 'pilot', 'p01', '--json']) == 0
     assert json.loads(capsys.readouterr().out) == []
 
@@ -224,7 +224,7 @@ def test_a_terminal_is_asked_one_by_one(tmp_path, ledger, monkeypatch, capsys):
     os.close(parent)
     said = capsys.readouterr().out
     assert 'The arm understood what I wanted. [1 Not at all … 7 Completely]' in said
-    assert read_spoken(session_path(ledger, record)).answers[0].answers['comment'] == 'fine'
+    assert read_study_records(session_path(ledger, record)).answers[0].answers['comment'] == 'fine'
 
 
 def test_consent_is_kept_as_version_hash_and_time(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""What people said of a trial as tidy rows: one for each answer, and one for each mark."""
+"""The answers and marks of a trial as tidy rows, one for each."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import datetime
 import math
 from typing import Any
 
-from reward_learning_ros.recording.session_records import SpokenRecords
+from reward_learning_ros.recording.session_records import StudyRecords
 
 Row = dict[str, Any]
 
 
-def answer_rows(spoken: SpokenRecords) -> list[Row]:
+def answer_rows(records: StudyRecords) -> list[Row]:
     """Return a row for each answer to each questionnaire."""
     return [
         {
@@ -24,12 +24,12 @@ def answer_rows(spoken: SpokenRecords) -> list[Row]:
             'answer': text,
             'number': _number(text),
         }
-        for said in spoken.answers
+        for said in records.answers
         for item, text in said.answers.items()
     ]
 
 
-def mark_rows(spoken: SpokenRecords) -> list[Row]:
+def mark_rows(records: StudyRecords) -> list[Row]:
     """Return a row for each mark, with its moment on the machine and in the recording."""
     return [
         {
@@ -40,7 +40,7 @@ def mark_rows(spoken: SpokenRecords) -> list[Row]:
             'ago_sec': mark.ago_sec,
             'recording_ns': time_ns,
         }
-        for mark, time_ns in zip(spoken.marks, spoken.mark_times_ns, strict=True)
+        for mark, time_ns in zip(records.marks, records.mark_times_ns, strict=True)
     ]
 
 

@@ -17,8 +17,8 @@ from reward_learning_ros.interface import OperatorMark, Plan
 from reward_learning_ros.recording.bag_making import write_corrections
 from reward_learning_ros.study.answering import answer, due_questionnaires, mark_moment
 from reward_learning_ros.study.ledger import DONE, RUNNING, Ledger
-from reward_learning_ros.study.spoken import score_rows, spoken_trials
 from reward_learning_ros.study.tidy import session_path, wanted_theta
+from reward_learning_ros.study.trial_answers import read_trial_answers, score_rows
 
 QUESTIONNAIRES = (
     ('nasa_tlx_raw', 'after_trial'),
@@ -171,7 +171,7 @@ def test_a_questionnaire_that_was_changed_since_is_refused(ledger):
         text = questionnaire_files()['umux_lite'].read_text()
         path.write_text(text.replace('is easy to use', 'is nice to use'))
         with pytest.raises(InvalidInputError, match=r"'umux_lite' was changed after p01"):
-            score_rows(ledger, spoken_trials(ledger))
+            score_rows(ledger, read_trial_answers(ledger))
     finally:
         path.unlink()
         own.rmdir()
@@ -186,7 +186,7 @@ def test_answers_that_got_lost_are_missed(ledger, tmp_path):
     for record in ledger.participant_records('p01'):
         write_corrections(broken / 'p01' / f'{record.session_number:03d}' / 'bag', [PLAN], [])
     with pytest.raises(InvalidInputError, match="p01 answered 'nasa_tlx_raw' after trial 1"):
-        spoken_trials(Ledger(broken))
+        read_trial_answers(Ledger(broken))
 
 
 def test_the_table_of_one_session_is_converted(ledger, tmp_path, capsys):

@@ -8,8 +8,8 @@ from typing import Any
 
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.recording.problems import BagError
-from reward_learning_ros.recording.session_records import SpokenRecords, read_spoken
-from reward_learning_ros.recording.spoken_tables import answer_rows, mark_rows, time_text
+from reward_learning_ros.recording.session_records import StudyRecords, read_study_records
+from reward_learning_ros.recording.study_record_tables import answer_rows, mark_rows, time_text
 from reward_learning_ros.study.answering import BAG
 from reward_learning_ros.study.ledger import Ledger, TrialRecord
 from reward_learning_ros.study.questionnaire_files import load_questionnaire
@@ -21,46 +21,46 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpokenTrial:
+class TrialAnswers:
     """The questionnaire answers and operator's marks of a trial's last attempt."""
 
-    record: TrialRecord
-    spoken: SpokenRecords
+    trial: TrialRecord
+    records: StudyRecords
 
 
-def spoken_trials(ledger: Ledger) -> tuple[SpokenTrial, ...]:
-    """Read what people said of all trials that have a recording.
+def read_trial_answers(ledger: Ledger) -> tuple[TrialAnswers, ...]:
+    """Read the answers and marks of all trials that have a recording.
 
     Raises:
         InvalidInputError: A recording cannot be read, or answers in it are missing that the
             ledger says are there.
     """
     found = []
-    for records in ledger.records().values():
-        for record in records:
-            folder = session_path(ledger, record)
-            if not record.attempts or not (folder / BAG).is_dir():
+    for trials in ledger.records().values():
+        for trial in trials:
+            folder = session_path(ledger, trial)
+            if not trial.attempts or not (folder / BAG).is_dir():
                 continue
             try:
-                spoken = read_spoken(folder)
+                records = read_study_records(folder)
             except BagError as error:
-                raise InvalidInputError(f'what was said in {folder}: {error}') from error
-            found.append(SpokenTrial(record=record, spoken=spoken))
+                raise InvalidInputError(f'answers and marks in {folder}: {error}') from error
+            found.append(TrialAnswers(trial=trial, records=records))
     _check_complete(ledger, found)
     return tuple(found)
 
 
-def study_answer_rows(trials: Sequence[SpokenTrial]) -> list[Row]:
+def study_answer_rows(trials: Sequence[TrialAnswers]) -> list[Row]:
     """Return a row for each answer in a study."""
-    return [_place(each.record) | row for each in trials for row in answer_rows(each.spoken)]
+    return [_place(each.trial) | row for each in trials for row in answer_rows(each.records)]
 
 
-def study_mark_rows(trials: Sequence[SpokenTrial]) -> list[Row]:
+def study_mark_rows(trials: Sequence[TrialAnswers]) -> list[Row]:
     """Return a row for each mark in a study."""
-    return [_place(each.record) | row for each in trials for row in mark_rows(each.spoken)]
+    return [_place(each.trial) | row for each in trials for row in mark_rows(each.records)]
 
 
-def score_rows(ledger: Ledger, trials: Sequence[SpokenTrial]) -> list[Row]:
+def score_rows(ledger: Ledger, trials: Sequence[TrialAnswers]) -> list[Row]:
     """Return a row for each score of each questionnaire that was answered.
 
     Raises:
@@ -71,7 +71,7 @@ def score_rows(ledger: Ledger, trials: Sequence[SpokenTrial]) -> list[Row]:
     dues = dict(ledger.protocol.questionnaires)
     rows = []
     for each in trials:
-        for said in each.spoken.answers:
+        for said in each.records.answers:
             questionnaire = load_questionnaire(said.questionnaire, ledger.folder)
             if said.digest != questionnaire.digest:
                 raise InvalidInputError(
@@ -82,7 +82,7 @@ def score_rows(ledger: Ledger, trials: Sequence[SpokenTrial]) -> list[Row]:
             values = questionnaire.scored(said.answers)
             rows += [
                 {
-                    **_place(each.record),
+                    **_place(each.trial),
                     'questionnaire': said.questionnaire,
                     'due': dues.get(said.questionnaire, questionnaire.due),
                     'score': score.key,
@@ -155,12 +155,12 @@ def _place(record: TrialRecord) -> Row:
     }
 
 
-def _check_complete(ledger: Ledger, trials: Sequence[SpokenTrial]) -> None:
+def _check_complete(ledger: Ledger, trials: Sequence[TrialAnswers]) -> None:
     """Refuse to go on without answers that somebody gave."""
     there = {
-        (each.record.trial.participant, each.record.session_number, said.questionnaire)
+        (each.trial.trial.participant, each.trial.session_number, said.questionnaire)
         for each in trials
-        for said in each.spoken.answers
+        for said in each.records.answers
     }
     last = {
         (record.trial.participant, record.session_number)
