@@ -107,8 +107,8 @@ def _write_table(source: Path, target: Path, options: argparse.Namespace) -> lis
 def _write_study_table(source: Path, target: Path, table: str) -> list[Any]:
     """Write a table of answers or of marks."""
     from reward_learning_ros.recording.session_records import read_study_records
-    from reward_learning_ros.recording.study_record_tables import answer_rows, mark_rows
     from reward_learning_ros.study.statistics_tables import write_rows
+    from reward_learning_ros.study.trial_answers import answer_rows, mark_rows
 
     records = read_study_records(source)
     rows = (answer_rows if table == 'answers' else mark_rows)(records)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +11,6 @@ from typing import Any
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.recording.problems import BagError
 from reward_learning_ros.recording.session_records import StudyRecords, read_study_records
-from reward_learning_ros.recording.study_record_tables import answer_rows, mark_rows, time_text
 from reward_learning_ros.study.answering import BAG
 from reward_learning_ros.study.ledger import Ledger, TrialRecord
 from reward_learning_ros.study.questionnaire_files import load_questionnaire
@@ -48,6 +49,54 @@ def read_trial_answers(ledger: Ledger) -> tuple[TrialAnswers, ...]:
             found.append(TrialAnswers(trial=trial, records=records))
     _check_complete(ledger, found)
     return tuple(found)
+
+
+def answer_rows(records: StudyRecords) -> list[Row]:
+    """Return a row for each answer to each questionnaire."""
+    return [
+        {
+            'participant': said.participant,
+            'trial': said.trial,
+            'questionnaire': said.questionnaire,
+            'digest': said.digest,
+            'answered': time_text(said.stamp_ns),
+            'item': item,
+            'answer': text,
+            'number': _number(text),
+        }
+        for said in records.answers
+        for item, text in said.answers.items()
+    ]
+
+
+def mark_rows(records: StudyRecords) -> list[Row]:
+    """Return a row for each mark, with its moment on the machine and in the recording."""
+    return [
+        {
+            'key': mark.key,
+            'note': mark.note,
+            'moment': time_text(mark.stamp_ns),
+            'noted': time_text(mark.machine_ns),
+            'ago_sec': mark.ago_sec,
+            'recording_ns': time_ns,
+        }
+        for mark, time_ns in zip(records.marks, records.mark_times_ns, strict=True)
+    ]
+
+
+def time_text(time_ns: int) -> str:
+    """Return a time of the machine as ISO 8601, to the millisecond, in UTC."""
+    moment = datetime.datetime.fromtimestamp(time_ns / 1e9, datetime.timezone.utc)
+    return moment.isoformat(timespec='milliseconds')
+
+
+def _number(text: str) -> float | None:
+    """Return an answer as a number, None if it is words."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def study_answer_rows(trials: Sequence[TrialAnswers]) -> list[Row]:

@@ -114,7 +114,7 @@ def test_only_an_unfinished_session_goes_on(config, tmp_path):
     assert open_folder(config, folder.path) == (folder, resolved)
     folder.write_summary({'end': 'accepted'})
     assert json.loads(folder.summary.read_text()) == {'end': 'accepted'}
-    with pytest.raises(InvalidInputError, match='came to its end'):
+    with pytest.raises(InvalidInputError, match='has ended'):
         open_folder(config, folder.path)
 
 
