@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from reward_learning_ros.cli._recorded import ParallelParameters, going_on_later, progress_bar
+from reward_learning_ros.cli._recorded import ParallelParameters, kept_on_interrupt, progress_bar
 from reward_learning_ros.core.errors import InvalidInputError
 from reward_learning_ros.parameters import add_arguments as add_parameters
 from reward_learning_ros.parameters import from_arguments, parameter
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
     config = from_arguments(CalibrateParameters, options)
     with (
-        going_on_later(f'those in {options.keep} are') if options.keep else nullcontext(),
+        kept_on_interrupt(f'those in {options.keep} are') if options.keep else nullcontext(),
         progress_bar('simulated people', config.humans) as advance,
     ):
         result = calibrate(

@@ -255,7 +255,7 @@ def _methods(config: SimulateParameters, output: _Output) -> dict[str, Any]:
     folder = output.folder / f'methods-seed{config.seed}'
     journal = folder / 'people.jsonl'
     total = len(config.method_tasks) * len(config.betas) * config.humans
-    with going_on_later(f'those in {journal} are'), progress_bar('people', total) as advance:
+    with kept_on_interrupt(f'those in {journal} are'), progress_bar('people', total) as advance:
         cells = compare_methods(
             config.method_tasks,
             humans=config.humans,
