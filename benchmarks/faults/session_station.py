@@ -190,9 +190,10 @@ class SessionStation(Station):
         self.events.append((time.time(), text))
 
     def on_mode(self, mode: RobotMode) -> None:
-        """Take note of the arm's mode."""
+        """Take note of a change of the arm's mode."""
+        if mode is not self.mode:
+            self.note(f'arm: {mode.text}')
         super().on_mode(mode)
-        self.note(f'arm: {mode.text}')
 
     def situation(self) -> str:
         """Return what was told last, in words."""
