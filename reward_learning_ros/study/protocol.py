@@ -56,7 +56,7 @@ class Condition:
     name: str
     method: str = 'double_mh'
     dependence: str = 'dependent'
-    mode: str = 'online'
+    mode: str = 'after_pass'
 
     def __post_init__(self) -> None:
         check_name('condition', self.name)
